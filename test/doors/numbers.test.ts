@@ -19,7 +19,7 @@ import { SessionApi } from '../../packages/gateway/src/lock/session-service.ts';
 import { pack } from '../../packages/protocol/src/internal/codec/pack.ts';
 import { unpackVersioned } from '../../packages/protocol/src/internal/codec/wire.ts';
 
-const CALL = { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 } };
+const CALL = { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 }, principal: undefined };
 const INT64_MAX = 2n ** 63n - 1n;
 const INT64_MIN = -(2n ** 63n);
 
@@ -27,7 +27,7 @@ const INT64_MIN = -(2n ** 63n);
 function asked(call: (backend: Backend) => unknown): Command | Query | string {
   let seen: Command | Query | undefined;
   const backend = {
-    ...{ nodeId: 1, view: () => ({ clusterId: 'c' }) },
+    ...{ nodeId: 1, view: () => ({ clusterId: 'c' }), check: () => {} },
     command: (command: Command) => {
       seen = command;
       return () => {};

@@ -13,6 +13,7 @@ import {
 import type { Query, QueryResult } from '@remora/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
+import { NO_AUTHENTICATION } from '../../packages/gateway/test/support/no-authentication.ts';
 import { leftByStop, recipeScenarios } from './etcd-recipes.ts';
 import { MemoryBackend } from './memory-backend.ts';
 
@@ -41,7 +42,7 @@ class FalteringBackend extends MemoryBackend {
 const clock = nodeClock();
 
 async function served(backend: Backend): Promise<{ readonly server: ClientServer; readonly address: string }> {
-  const server = new ClientServer({ clock, logger: silentLogger });
+  const server = new ClientServer({ identification: NO_AUTHENTICATION, clock, logger: silentLogger });
   const deps = { backend, clock, random: nodeRandom(), scheme: 'http', node: ALONE_NODE } as const;
   server.add(
     ...etcdServices(

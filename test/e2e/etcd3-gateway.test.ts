@@ -2,12 +2,13 @@ import { nodeClock, nodeRandom, silentLogger } from '@remora/base';
 import { ClientServer, etcdApi, etcdServices } from '@remora/gateway';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
+import { NO_AUTHENTICATION } from '../../packages/gateway/test/support/no-authentication.ts';
 import { etcd3Scenarios } from './etcd3-scenarios.ts';
 import { MemoryBackend } from './memory-backend.ts';
 
 describe('the npm client etcd3 against the gateway alone', () => {
   const clock = nodeClock();
-  const server = new ClientServer({ clock, logger: silentLogger });
+  const server = new ClientServer({ identification: NO_AUTHENTICATION, clock, logger: silentLogger });
   let endpoint = '';
 
   beforeAll(async () => {

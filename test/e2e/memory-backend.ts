@@ -37,6 +37,8 @@ export class MemoryBackend implements Backend {
     this.#clock = clock;
   }
 
+  check(): void {}
+
   rangeTimeMs(): number {
     return this.#clock.monotonicMs();
   }

@@ -129,7 +129,7 @@ class Bed {
     const flags = { lease: 0n, prevKv: false, ignoreValue: false, ignoreLease: false };
     const op = { type: 'put', key, value, ...flags } as const;
     const command = { type: 'kv', op } as const;
-    const to = { rangeId: 2, epoch: FIRST_EPOCH, requestId: 'stranger', deadlineMs: 1e15 };
+    const to = { rangeId: 2, epoch: FIRST_EPOCH, requestId: 'stranger', authRevision: 0, deadlineMs: 1e15 };
     const request = { ...to, body: { kind: 'command', command } } as const;
     const refused = await new Promise<ServiceError | undefined>((resolve) => {
       caller.call(rangeExecute, request, { timeoutMs: 30_000 }, (error) => resolve(error));

@@ -12,6 +12,7 @@ import {
 } from '@remora/gateway';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
+import { NO_AUTHENTICATION } from '../../packages/gateway/test/support/no-authentication.ts';
 import { SdkBackend } from '../support/sdk-backend.ts';
 import { undescribed } from './described.ts';
 
@@ -42,7 +43,8 @@ async function serve(over: Backend, limits?: Parameters<typeof createHttpEndpoin
   };
   const etcd = etcdApi({ backend: over, ...ports, scheme: 'http', node: ALONE_NODE }, () => false);
   const { requestBytesMax } = REQUEST_LIMITS;
-  endpoint = createHttpEndpoint({ backend: over, ...ports, etcd, requestBytesMax, onMalformed, onWaitRefused }, limits);
+  const calls = { onMalformed, onWaitRefused, identification: NO_AUTHENTICATION };
+  endpoint = createHttpEndpoint({ backend: over, ...ports, etcd, requestBytesMax, ...calls }, limits);
   server = await startHttpServer({
     ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-port', limits: API_LIMITS, names: new Set<string>() },
     logger: silentLogger,
@@ -331,7 +333,7 @@ describe('a cluster in trouble', () => {
   };
   test.each(rows)('is told as it is: %s', async (code) => {
     await server.stop();
-    const failing = { ...{ view: () => backend.view(), nodeId: 1, rangeTimeMs: () => 0 } };
+    const failing = { ...{ view: () => backend.view(), nodeId: 1, rangeTimeMs: () => 0, check: () => {} } };
     const fail = (_request: unknown, _options: unknown, done: (error: ServiceError, reply: undefined) => void) => {
       done(new ServiceError(code, 'no', { details: { retryAfterMs: 100 } }), undefined);
       return () => {};

@@ -5,6 +5,7 @@ import { API_LIMITS, type RunningHttpServer, startHttpServer } from '@remora/cli
 import { createHttpEndpoint, etcdApi, type HttpEndpoint, REQUEST_LIMITS } from '@remora/gateway';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
+import { NO_AUTHENTICATION } from '../../packages/gateway/test/support/no-authentication.ts';
 import { MemoryBackend } from '../e2e/memory-backend.ts';
 
 let server: RunningHttpServer;
@@ -27,7 +28,8 @@ async function serve(limits?: Parameters<typeof createHttpEndpoint>[1]): Promise
   const onWaitRefused = (): void => void waitsRefused++;
   const { requestBytesMax } = REQUEST_LIMITS;
   const deps = { ...ports, logger: silentLogger, etcd, requestBytesMax, onMalformed, onWaitRefused };
-  endpoint = createHttpEndpoint(deps, limits);
+  const identification = NO_AUTHENTICATION;
+  endpoint = createHttpEndpoint({ ...deps, identification }, limits);
   server = await startHttpServer({
     ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-port', limits: API_LIMITS, names: new Set<string>() },
     logger: silentLogger,

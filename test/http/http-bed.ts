@@ -31,7 +31,11 @@ export class HttpBed {
     const api = this.nodes[node];
     if (api === undefined) throw new Error(`there is no node ${node}`);
     const request = { method, target, ...(body === undefined ? {} : { body }) };
-    const answer = await api.handle({ ...request, signal: signal ?? new AbortController().signal });
+    const answer = await api.handle({
+      ...request,
+      principal: undefined,
+      signal: signal ?? new AbortController().signal,
+    });
     const problem = undescribed(request, answer);
     if (problem !== undefined) throw new Error(problem);
     return answer;
@@ -66,6 +70,7 @@ export class HttpBed {
         events.push({ type, data });
         return listening.full ? Number.POSITIVE_INFINITY : 0;
       },
+      end: (type, data) => void events.push({ type, data }),
     });
     const listening: Listening = {
       ...{ full: false, events },

@@ -93,7 +93,8 @@ function endAfter(steps: number, sessions: readonly bigint[]): void {
   let seen = 0;
   const stepped = (): void => {
     if (++seen !== steps) return;
-    for (const id of sessions) command({ type: 'leaseRevoke', id, incarnation: 0 }, { timeoutMs: 1_000 }, () => {});
+    for (const id of sessions)
+      command({ type: 'leaseRevoke', id, incarnation: 0 }, { timeoutMs: 1_000, principal: undefined }, () => {});
   };
   backend.command = (asked, options, done) =>
     command(asked, options, (error, reply) => {

@@ -82,6 +82,8 @@ export class SdkBackend implements Backend {
     return this.#keys.view();
   }
 
+  check(): void {}
+
   rangeTimeMs(): number {
     return 1_000_000 + this.#clock.monotonicMs();
   }

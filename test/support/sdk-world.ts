@@ -4,6 +4,7 @@ import { type Backend, type BackendDone, createPipeRegistry, servePipe } from '@
 import type { ClusterView, FrameLink } from '@remora/protocol';
 import { createMemoryLink, type MemoryLinkPair } from '@remora/protocol/testing';
 import { type ClientOptions, type ClientPorts, RemoraClient } from 'remora';
+import { anonymousConnection, NO_AUTHENTICATION } from '../../packages/gateway/test/support/no-authentication.ts';
 import { DriftingClock } from './drifting-clock.ts';
 import { SdkBackend } from './sdk-backend.ts';
 
@@ -73,8 +74,11 @@ export class World {
     if (this.down.has(address) || isRefused) this.clock.setImmediate(() => pair.sever());
     else {
       if (this.frozen.has(address)) pair.stall(true);
-      const registry = createPipeRegistry(this.#backendOf(address), { cluster: CLUSTER });
-      servePipe({ link: pair.server, registry, clock: this.clock });
+      const registry = createPipeRegistry(this.#backendOf(address), {
+        cluster: CLUSTER,
+        identification: NO_AUTHENTICATION,
+      });
+      servePipe({ link: pair.server, connection: anonymousConnection(), registry, clock: this.clock });
     }
     return pair.client;
   }
@@ -109,6 +113,7 @@ export class World {
       nodeId: backend.nodeId,
       view: () => this.#view(),
       rangeTimeMs: () => backend.rangeTimeMs(),
+      check: () => backend.check(),
       watch: (options, listener) => backend.watch(options, listener),
       watchLocks: (options, listener) => backend.watchLocks(options, listener),
       command: (command, options, done) => {

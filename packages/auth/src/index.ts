@@ -1,5 +1,12 @@
-export { checkPassword } from './credentials/password-hash.ts';
-export { type LogIn, PASSWORD_LIMITS, PasswordHasher, type PasswordLimits } from './credentials/password-hasher.ts';
+export { Authenticator, type AuthenticatorDeps, type Credentials, type Identification } from './authenticator.ts';
+export { checkPassword, hashPassword, isPassword, SALT_BYTES } from './credentials/password-hash.ts';
+export {
+  type LogIn,
+  PASSWORD_LIMITS,
+  PasswordHasher,
+  type PasswordLimits,
+  type PasswordThread,
+} from './credentials/password-hasher.ts';
 export { checkToken, readToken, signToken, TOKEN_LIFE_MS } from './credentials/tokens.ts';
 export { AUTH_TRUST_MS, KnownAuth, type KnownAuthDeps } from './known-auth.ts';
 export { needsOfCommand, needsOfQuery } from './needs/command-needs.ts';

@@ -34,6 +34,7 @@ export const ERROR_TABLE = {
   UNAUTHENTICATED: { grpc: 16, retry: 'no' },
   PERMISSION_DENIED: { grpc: 7, retry: 'no' },
   AUTH_REFUSED: { grpc: 9, retry: 'no' },
+  STALE_AUTH: { grpc: 14, retry: 'sameRequest' },
   RANGE_NOT_FOUND: { grpc: 5, retry: 'refreshRoute' },
   // Not done here, or not now; nothing was changed.
   NOT_LEADER: { grpc: 14, retry: 'refreshRoute' },

@@ -58,7 +58,14 @@ function read(replica: RangeReplica): Promise<string> {
   const query: Query = { type: 'range', op: range('k'), serializable: true };
   return new Promise((resolve) => {
     replica.requests.execute(
-      { rangeId: 2, epoch: EPOCH, requestId: '', deadlineMs: 0, body: { kind: 'query', query, notBefore: 0 } },
+      {
+        rangeId: 2,
+        epoch: EPOCH,
+        requestId: '',
+        authRevision: 0,
+        deadlineMs: 0,
+        body: { kind: 'query', query, notBefore: 0 },
+      },
       () => {},
       (error, reply) => {
         const kv = reply?.result.type === 'range' ? reply.result.kvs[0] : undefined;

@@ -468,7 +468,7 @@ describe('a sealed source', () => {
     await applyNext(source, { sealed: true }); // an entry of its own term: it serves
     const answers: string[] = [];
     const done = (error: { code: string } | undefined): void => void answers.push(error?.code ?? 'done');
-    const asked = { rangeId: SOURCE.rangeId, epoch: SOURCE.epoch, requestId: '', deadlineMs: 0 };
+    const asked = { rangeId: SOURCE.rangeId, epoch: SOURCE.epoch, requestId: '', authRevision: 0, deadlineMs: 0 };
     const query = { type: 'range', op: range('z'), serializable: false } as const; // no quorum confirms it here
     source.requests.execute({ ...asked, body: { kind: 'query', query, notBefore: 0 } }, () => {}, done);
     const lately = { type: 'range', op: range('z'), serializable: true } as const;

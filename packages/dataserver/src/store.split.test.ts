@@ -422,7 +422,7 @@ describe('those whom the leader of a range serves at a split', () => {
       },
     });
     const answers: string[] = [];
-    const request = { rangeId: 2, epoch: PARENT.epoch, requestId: '', deadlineMs: 0 };
+    const request = { rangeId: 2, epoch: PARENT.epoch, requestId: '', authRevision: 0, deadlineMs: 0 };
     for (const key of ['a', 'z']) {
       const query = { type: 'range', op: range(key), serializable: false } as const;
       const done = (error: { code: string } | undefined): void => void answers.push(`${key} ${error?.code}`);
@@ -432,7 +432,7 @@ describe('those whom the leader of a range serves at a split', () => {
     for (const key of ['b', 'y']) {
       const command: Command = { type: 'kv', op: range(key) };
       const done = (error: { code: string } | undefined): void => void answers.push(`${key} ${error?.code ?? 'done'}`);
-      const identity = { requestId: `late ${key}`, deadlineMs: 50_000 };
+      const identity = { requestId: `late ${key}`, authRevision: 0, deadlineMs: 50_000 };
       parent.requests.execute({ ...request, ...identity, body: { kind: 'command', command } }, () => {}, done);
     }
     await apply(1);
@@ -451,7 +451,7 @@ describe('those whom the leader of a range serves at a split', () => {
       const { store, parent, apply } = await led(at);
       await apply(3);
       const query = { type: 'lockAwait', lock: LOCK, owner: owner('waits') } as const;
-      const request = { rangeId: 2, epoch: PARENT.epoch, requestId: '', deadlineMs: 0 };
+      const request = { rangeId: 2, epoch: PARENT.epoch, requestId: '', authRevision: 0, deadlineMs: 0 };
       Object.assign(parent.group, { readIndex: (done: (refused: undefined) => void) => done(undefined) });
       parent.requests.execute(
         { ...request, body: { kind: 'query', query, notBefore: 0 } },

@@ -64,6 +64,8 @@ export interface StoreDeps {
   readonly drawer: RevisionSource;
   /** The connection to the ranges of all nodes. */
   readonly others: OtherRanges;
+  /** The revision of users and roles that this node knows; 0: none (range-requests.ts RE3). */
+  readonly authRevision: () => number;
   /** All ranges, as the masters last reported them. */
   readonly knownRanges: () => readonly RangeDescriptor[];
   /** What splits need; without it no range is split. */

@@ -1,3 +1,4 @@
+import type { PlainNeed, Principal } from '@remora/auth';
 import type { Bytes, ServiceError } from '@remora/base';
 import type { LockNews } from '@remora/lock';
 import type { ClusterView, Command, CommandResult, KvEvent, Query, QueryResult } from '@remora/protocol';
@@ -14,7 +15,13 @@ export interface BackendReply<Result> {
 /** Called once, with either an error or a reply. */
 export type BackendDone<Result> = (error: ServiceError | undefined, reply: BackendReply<Result> | undefined) => void;
 
-export interface RequestOptions {
+/** Who asks: part of the options of every call, so that no door forgets it. Undefined: the caller has not logged in. */
+export interface Asked {
+  readonly principal: Principal | undefined;
+}
+
+/** What a request to the ranges has beside its command or query. */
+export interface RequestTerms {
   /** The request ends with an error after this time. At most 60 s for commands. */
   readonly timeoutMs: number;
   /**
@@ -43,7 +50,14 @@ export interface RequestOptions {
   readonly ofHeartbeat?: boolean;
   /** Only for commands: it gives up a wait, and is admitted like a cancel. Clients cannot set it. */
   readonly givesUp?: boolean;
+  /**
+   * Only for commands: the client has sent this request id before. If it may not send the command any more, it still
+   * learns the outcome.
+   */
+  readonly again?: boolean | undefined;
 }
+
+export interface RequestOptions extends RequestTerms, Asked {}
 
 export interface WatchOptions {
   readonly key: Bytes;
@@ -90,6 +104,9 @@ export interface LockWatchOptions {
 /** Takes the states of the watched locks, then events. After an interruption the states come again. */
 export type LockWatchListener = (events: readonly LockNews[]) => void;
 
+/** Called at most once: the client may not watch these locks any more. Nothing is delivered afterwards. */
+export type LockWatchEnd = (error: ServiceError) => void;
+
 /**
  * The cluster, as the services of a gateway see it. A backend routes requests by their keys, follows leaders, and
  * retries under one request id until the deadline. It answers with typed errors: UNKNOWN_OUTCOME if a command may have
@@ -100,9 +117,22 @@ export interface Backend {
   command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void;
   /** Returns a function that cancels the query. */
   query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void;
-  watch(options: WatchOptions, listener: WatchListener): WatchControl;
-  /** Runs until it is cancelled. A paused watch delivers nothing, and starts again with the states after `resume`. */
-  watchLocks(options: LockWatchOptions, listener: LockWatchListener): Omit<WatchControl, 'progress'>;
+  watch(options: WatchOptions & Asked, listener: WatchListener): WatchControl;
+  /**
+   * Runs until it is cancelled, or ended. A paused watch delivers nothing, and starts again with the states after
+   * `resume`.
+   */
+  watchLocks(
+    options: LockWatchOptions & Asked,
+    listener: LockWatchListener,
+    onEnd: LockWatchEnd,
+  ): Omit<WatchControl, 'progress'>;
+  /**
+   * For what is no command and no query.
+   *
+   * @throws ServiceError `UNAUTHENTICATED` or `PERMISSION_DENIED` for the first need that is not granted
+   */
+  check(principal: Principal | undefined, needs: readonly PlainNeed[]): void;
   /** Cluster membership and routes, as the master sent them last. */
   view(): ClusterView;
   readonly nodeId: number;

@@ -1,3 +1,4 @@
+import type { Principal } from '@remora/auth';
 import type { ServiceError } from '@remora/base';
 
 /**
@@ -16,12 +17,17 @@ export type GiveUp = () => void;
 /** Undoes what a call has done, then ends it with `why` if its caller still waits. */
 export type TakeBack = (why?: ServiceError) => void;
 
-export interface CallInfo {
+/** What a call's connection and credentials say of its caller. */
+export interface CallerInfo {
+  readonly seen: SeenRevision;
+  readonly principal: Principal | undefined;
+}
+
+export interface CallInfo extends CallerInfo {
   /** The time for the whole call, in ms, within the service's limits. */
   readonly timeoutMs: number;
   /** The time until the caller's own deadline, in ms, without limits; undefined if it set none. */
   readonly callerMs: number | undefined;
-  readonly seen: SeenRevision;
 }
 
 /** The newest revision that an answer on one connection has carried. Later answers must not carry an older one. */
@@ -67,7 +73,7 @@ export interface StreamHandler<Request> {
 export type StreamService<Request, Response> = (
   sink: StreamSink<Response>,
   resumeReading: () => void,
-  seen: SeenRevision,
+  caller: CallerInfo,
 ) => StreamHandler<Request>;
 
 export interface TimeoutLimits {
@@ -79,8 +85,12 @@ export interface TimeoutLimits {
 /** etcd answers within 5 s plus two election timeouts; the backend takes time-outs of at most 60 s. */
 export const TIMEOUT_LIMITS: TimeoutLimits = { defaultMs: 7_000, maxMs: 60_000 };
 
-export function callInfo(callerMs: number | undefined, limits: TimeoutLimits, seen: SeenRevision): CallInfo {
-  return { timeoutMs: callTimeoutMs(callerMs, limits), callerMs, seen };
+export function callInfo(
+  callerMs: number | undefined,
+  limits: TimeoutLimits,
+  { seen, principal }: CallerInfo,
+): CallInfo {
+  return { timeoutMs: callTimeoutMs(callerMs, limits), callerMs, seen, principal };
 }
 
 /** Returns the time for a call whose caller leaves `callerMs`, or sets no deadline. */

@@ -1,7 +1,7 @@
 import type { ServiceError } from '@remora/base';
 import type { QueryResult } from '@remora/protocol';
 import type { Backend, BackendReply } from './backend.ts';
-import { callTimeoutMs, type StreamHandler, type StreamSink, type TimeoutLimits } from './calls.ts';
+import { type CallerInfo, callTimeoutMs, type StreamHandler, type StreamSink, type TimeoutLimits } from './calls.ts';
 
 /** How one API encodes heartbeats and their answers. */
 export interface HeartbeatCodec<Request, Response> {
@@ -31,6 +31,7 @@ export class HeartbeatStream<Request, Response> implements StreamHandler<Request
   readonly #limits: HeartbeatLimits;
   readonly #sink: StreamSink<Response>;
   readonly #resumeReading: () => void;
+  readonly #principal: CallerInfo['principal'];
   readonly #pending = new Set<Pending>();
   #halfClosed = false;
   #over = false;
@@ -42,13 +43,18 @@ export class HeartbeatStream<Request, Response> implements StreamHandler<Request
     backend: Backend,
     codec: HeartbeatCodec<Request, Response>,
     limits: HeartbeatLimits,
-    stream: { readonly sink: StreamSink<Response>; readonly resumeReading: () => void },
+    stream: {
+      readonly sink: StreamSink<Response>;
+      readonly resumeReading: () => void;
+      readonly caller: CallerInfo;
+    },
   ) {
     this.#backend = backend;
     this.#codec = codec;
     this.#limits = limits;
     this.#sink = stream.sink;
     this.#resumeReading = stream.resumeReading;
+    this.#principal = stream.caller.principal;
   }
 
   onRequest(request: Request): boolean {
@@ -58,7 +64,7 @@ export class HeartbeatStream<Request, Response> implements StreamHandler<Request
     this.#pending.add(entry);
     entry.giveUp = this.#backend.query(
       { type: 'leaseKeepAlive', id, incarnation },
-      { timeoutMs: callTimeoutMs(undefined, this.#limits.timeouts) },
+      { timeoutMs: callTimeoutMs(undefined, this.#limits.timeouts), principal: this.#principal },
       (error, reply) => {
         this.#pending.delete(entry);
         if (!this.#over) this.#answer(request, error, reply);

@@ -3,6 +3,7 @@ export type { MasterCaller } from './admin/cluster-calls.ts';
 export type { ClusterNode } from './admin/recovery/recovery-api.ts';
 export { Admission, type AdmissionOptions, type AdmissionStats } from './admission/admission.ts';
 export { AdmittedBackend } from './admission/admitted-backend.ts';
+export { AuthorisedBackend, type AuthorisedBackendDeps } from './authorisation/authorised-backend.ts';
 export * from './backend.ts';
 export { TIMEOUT_LIMITS, type TimeoutLimits } from './calls.ts';
 export { type EtcdApi, type EtcdApiDeps, etcdApi } from './etcd/etcd-api.ts';

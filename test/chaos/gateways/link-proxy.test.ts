@@ -29,7 +29,7 @@ async function linked(listen: () => FrameEar) {
   const arrived: string[] = [];
   const registry = createRpcRegistry();
   registry.handle(rangeExecute, ({ body }, _context, done) => {
-    arrived.push(body.kind === 'command' ? body.command.type : body.query.type);
+    arrived.push(body.kind === 'query' ? body.query.type : body.command.type);
     const reply: RangeReply = { revision: 1, raftTerm: 1, rangeTimeMs: 1, result: { type: 'txnForget' } };
     done(undefined, reply);
   });
@@ -61,7 +61,7 @@ async function linked(listen: () => FrameEar) {
       );
     });
   const execute = (command: TxnCommand) => {
-    const rest = { rangeId: 1, epoch: { confVersion: 1, version: 1 }, requestId: 'r', deadlineMs: 1 };
+    const rest = { rangeId: 1, epoch: { confVersion: 1, version: 1 }, requestId: 'r', authRevision: 0, deadlineMs: 1 };
     return call(rangeExecute, { ...rest, body: { kind: 'command', command } });
   };
   return { arrived, call, execute };

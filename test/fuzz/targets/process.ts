@@ -22,6 +22,7 @@ import { API_LIMITS, startHttpServer } from '../../../packages/cli/src/node/port
 import { nodeSchema } from '../../../packages/cli/src/node-options.ts';
 import { durationMs as clientDuration, type Duration } from '../../../packages/client/src/options/duration.ts';
 import { ALONE_NODE } from '../../../packages/gateway/test/support/alone-node.ts';
+import { NO_AUTHENTICATION } from '../../../packages/gateway/test/support/no-authentication.ts';
 import { FuzzViolation, isInvalidArgument, type Target } from '../target.ts';
 
 // The inputs of a process: files, flags, variables, and whatever is sent to its HTTP port.
@@ -157,7 +158,7 @@ const http: Target = {
 function endpointDeps(logger: Logger) {
   const ports = { backend: nobody, clock: nodeClock(), random: new SeededRandom(1) };
   const etcd = etcdApi({ ...ports, scheme: 'http', node: ALONE_NODE }, () => false);
-  return { ...ports, logger, etcd, requestBytesMax: REQUEST_LIMITS.requestBytesMax };
+  return { ...ports, logger, etcd, identification: NO_AUTHENTICATION, requestBytesMax: REQUEST_LIMITS.requestBytesMax };
 }
 
 function apiCall(line: string, body: string): string {
@@ -177,6 +178,7 @@ const nobody: Backend = {
   watchLocks: () => ({ cancel() {}, pause() {}, resume() {} }),
   view: () => ({ clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 0 }),
   rangeTimeMs: () => 0,
+  check: () => {},
 };
 
 /** Sends only these bytes. Returns what comes back until the server closes. */

@@ -61,7 +61,7 @@ export class AdminUser {
     gateway.enter(() => {
       const { admin } = gateway;
       if (admin === undefined) return;
-      ask(admin, { timeoutMs: TIMEOUT_MS, callerMs: TIMEOUT_MS, seen: { newest: 0 } }).then(
+      ask(admin, { timeoutMs: TIMEOUT_MS, callerMs: TIMEOUT_MS, seen: { newest: 0 }, principal: undefined }).then(
         () => {
           this.accepted++;
           done(undefined);

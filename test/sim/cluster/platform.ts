@@ -2,6 +2,7 @@
  * The platform of a simulated node: the ports of `packages/cli/src/node/platform.ts` over a virtual network, disk and
  * store. It lacks a process's sockets, and the gRPC and HTTP services on them; clients come through the Pipe.
  */
+import { hashPassword, isPassword, type PasswordThread, SALT_BYTES } from '@remora/auth';
 import { type Clock, type Disk, type Engine, type Logger, type Random, ServiceError } from '@remora/base';
 import type { OnApplied } from '@remora/dataserver';
 import { type Backend, createPipeRegistry, PIPE_LIMITS, servePipe } from '@remora/gateway';
@@ -18,6 +19,7 @@ import type { EntryDeps, NodeEntry, NodePlatform, Peers, PeersDeps } from '../..
 import { openStore } from '../../../packages/dataserver/src/engine/open-store.ts';
 import { OverlayEngine } from '../../../packages/dataserver/src/engine/overlay-engine.ts';
 import { AdminApi } from '../../../packages/gateway/src/admin/admin-api.ts';
+import { anonymousConnection } from '../../../packages/gateway/test/support/no-authentication.ts';
 import { ProcessTransport } from '../common/env/process-transport.ts';
 import { type HostWatch, watchedHost } from '../common/raft/watched-host.ts';
 import type { Trace } from '../common/trace.ts';
@@ -106,6 +108,25 @@ export class SimPlatform implements NodePlatform {
     return { capacityBytes: DISK_BYTES, availableBytes: DISK_BYTES };
   }
 
+  /** Hashes in a turn of its own, as the simulated process has no other thread. */
+  passwordThread(): PasswordThread {
+    let answered = (_result: string | boolean): void => {};
+    return {
+      start(on) {
+        answered = on;
+      },
+      post: (task) =>
+        this.clock.setImmediate(() =>
+          answered(
+            task.type === 'hash'
+              ? hashPassword(task.password, this.random.bytes(SALT_BYTES))
+              : isPassword(task.password, task.hash),
+          ),
+        ),
+      stop() {},
+    };
+  }
+
   createHost(options: RaftHostOptions) {
     return watchedHost(options, this.#deps.watch);
   }
@@ -155,13 +176,16 @@ export class SimPlatform implements NodePlatform {
     this.admin = new AdminApi(entry);
     const seen = withTransactions(backend, onTransaction);
     const registry = createPipeRegistry(checkedBackend(checkedLimits(seen, fail), answers), {
+      identification: entry.authenticator,
       requestLimits: { requestBytesMax, txnOpsMax },
       conditions: () => entry.health.conditions(),
     });
     const held = new HeldBytes(HELD_BYTES_MAX);
     const served = new Served();
     const accept = (link: Parameters<typeof servePipe>[0]['link']): undefined => {
-      served.add((onClose) => servePipe({ link, registry, clock, limits: PIPE_LIMITS, held, onClose }));
+      served.add((onClose) =>
+        servePipe({ link, connection: anonymousConnection(), registry, clock, limits: PIPE_LIMITS, held, onClose }),
+      );
     };
     return {
       start: async () => {
@@ -178,8 +202,9 @@ function withTransactions(backend: Backend, onTransaction: () => void): Backend 
     nodeId: backend.nodeId,
     view: () => backend.view(),
     rangeTimeMs: () => backend.rangeTimeMs(),
+    check: (principal, needs) => backend.check(principal, needs),
     watch: (options, listener) => backend.watch(options, listener),
-    watchLocks: (options, listener) => backend.watchLocks(options, listener),
+    watchLocks: (options, listener, onEnd) => backend.watchLocks(options, listener, onEnd),
     command: (command, options, done) => {
       if (command.type === 'txn') onTransaction();
       return backend.command(command, options, done);

@@ -228,6 +228,7 @@ export class RangeCluster {
         splitting: { askIds: (request) => this.ranges.desk.askIds(clock, request) },
         onApplied: (command) => this.ranges.desk.applied(command),
         knownRanges: () => this.view.ranges,
+        authRevision: () => 0,
         others: { command: (...call) => backend.command(...call), query: (...call) => backend.query(...call) },
         transactionPeers: {
           push: (...call) => backend.peers.push(...call),

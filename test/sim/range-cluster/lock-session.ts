@@ -5,7 +5,7 @@
  *      may report it as gone. Once it has lapsed, the client does not rely on it again, even if a late answer says that
  *      it is alive.
  */
-import type { RangeBackend, RequestOptions } from '@remora/gateway';
+import type { RangeBackend, RequestTerms } from '@remora/gateway';
 import type { LockCommand, LockQuery, LockQueryResult, LockResult } from '@remora/lock';
 import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 import type { RangeCluster } from './bed.ts';
@@ -68,7 +68,7 @@ export class LockSessions {
   }
 
   #command(command: Command, waitMs?: number): Promise<Told<CommandResult>> {
-    const options: RequestOptions = { timeoutMs: TIMEOUT_MS, ...(waitMs === undefined ? {} : { waitMs }) };
+    const options: RequestTerms = { timeoutMs: TIMEOUT_MS, ...(waitMs === undefined ? {} : { waitMs }) };
     return this.#once<CommandResult>(TIMEOUT_MS + LOST_MS + (waitMs ?? 0), (backend, done) =>
       backend.command(command, options, (error, reply) => done(reply?.result, error?.code)),
     );

@@ -2,7 +2,7 @@
  * How clients of a run send requests: through any gateway, and, like the SDK, with retries under the same request id.
  */
 import { type Random, ServiceError } from '@remora/base';
-import type { Backend, BackendReply, RequestOptions } from '@remora/gateway';
+import type { BackendReply, RangeBackend, RequestTerms } from '@remora/gateway';
 import type { Command, CommandResult, QueryResult } from '@remora/protocol';
 import type { RangeCluster } from './bed.ts';
 import type { SimNode } from './sim-node.ts';
@@ -38,7 +38,7 @@ export class Requests {
         : { requestId: `r${this.#random.int(1e9)}.${number}`, deadlineMs: timeMs + 6_000 };
     let unknown = false;
     const attempt = (left: number): void => {
-      const options: RequestOptions = { timeoutMs, ...fixed };
+      const options: RequestTerms = { timeoutMs, ...fixed };
       this.send(
         timeoutMs,
         (to, answered) => to.command(command, options, answered),
@@ -53,7 +53,7 @@ export class Requests {
   }
 
   /** Sends through some gateway. If that gateway dies, the answer is UNKNOWN. Requests must end by their time-out. */
-  send(timeoutMs: number, send: (backend: Backend, done: ReplyDone) => void, done: ReplyDone): void {
+  send(timeoutMs: number, send: (backend: RangeBackend, done: ReplyDone) => void, done: ReplyDone): void {
     const node = this.#backend();
     const { clock } = this.#bed;
     if (node?.running === undefined) {

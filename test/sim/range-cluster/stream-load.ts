@@ -6,11 +6,13 @@
  * SL2. In the end a stream with watches answers a progress request, after it has sent everything that was acknowledged
  *      before.
  */
+
 import type { ServiceError } from '@remora/base';
 import * as pb from '@remora/protocol/etcd';
 import { Headers } from '../../../packages/gateway/src/etcd/headers.ts';
 import { ETCD_LIMITS } from '../../../packages/gateway/src/etcd/limits.ts';
 import { WatchStream } from '../../../packages/gateway/src/etcd/watch-stream.ts';
+import { openBackend } from '../../../packages/gateway/test/support/open-backend.ts';
 import type { Change } from '../../checkers/online/watch.ts';
 import { WatchStreamCheck, type WatchStreamEvent } from '../../checkers/online/watch-stream.ts';
 import type { RangeCluster } from './bed.ts';
@@ -82,11 +84,12 @@ export class StreamLoad {
 
   #begin(nodeId: number): Client | undefined {
     const node = this.#bed.node(nodeId);
-    const backend = node.running?.backend;
-    if (backend === undefined) return undefined;
+    const ranges = node.running?.backend;
+    if (ranges === undefined) return undefined;
+    const backend = openBackend(ranges, node.clock);
     const name = `${nodeId}.${this.figures.streams++}`;
     const stream = new WatchStream(
-      { backend, headers: new Headers(backend), clock: node.clock },
+      { backend, headers: new Headers(backend), clock: node.clock, caller: { principal: undefined } },
       LIMITS,
       {
         write: (message) => this.#message(client, message),

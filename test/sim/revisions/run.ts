@@ -107,7 +107,13 @@ class Run {
       this.#truth.began(requestId, key);
       this.#open++;
       this.#write({
-        ...{ rangeId: descriptor.rangeId, epoch: EPOCH, requestId, deadlineMs: rangeTimeMs + DEADLINE_MS },
+        ...{
+          rangeId: descriptor.rangeId,
+          epoch: EPOCH,
+          requestId,
+          authRevision: 0,
+          deadlineMs: rangeTimeMs + DEADLINE_MS,
+        },
         body: { kind: 'command', command: { type: 'kv', op } satisfies Command },
       });
     });
@@ -173,7 +179,14 @@ class Run {
 
   #query(rangeId: number, query: Query, answer: Answer): void {
     this.#send(
-      { rangeId, epoch: EPOCH, requestId: '', deadlineMs: 0, body: { kind: 'query', query, notBefore: 0 } },
+      {
+        rangeId,
+        epoch: EPOCH,
+        requestId: '',
+        authRevision: 0,
+        deadlineMs: 0,
+        body: { kind: 'query', query, notBefore: 0 },
+      },
       answer,
     );
   }

@@ -161,6 +161,7 @@ export class World {
         options,
         installer,
         drawer,
+        authRevision: () => 0,
         others,
         checkpointer,
         ...given,

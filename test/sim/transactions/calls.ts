@@ -63,6 +63,7 @@ export class Calls {
         rangeId,
         epoch: EPOCH,
         requestId,
+        authRevision: 0,
         deadlineMs: until,
         body: { kind: 'command', command },
       } as const;
@@ -78,6 +79,7 @@ export class Calls {
       rangeId,
       epoch: EPOCH,
       requestId: '',
+      authRevision: 0,
       deadlineMs: 0,
       body: { kind: 'query', query, notBefore: 0 },
     });
@@ -105,7 +107,14 @@ export class Calls {
     const once = (command: TxnDecide | TxnResolve, key: Uint8Array): Promise<Answer> => {
       const rangeId = this.rangeOfRouted(key);
       const deadlineMs = this.timeMs(rangeId) + DEADLINE_MS;
-      return this.#attempt({ rangeId, epoch: EPOCH, requestId: '', deadlineMs, body: { kind: 'command', command } });
+      return this.#attempt({
+        rangeId,
+        epoch: EPOCH,
+        requestId: '',
+        authRevision: 0,
+        deadlineMs,
+        body: { kind: 'command', command },
+      });
     };
     return {
       push: ({ txnId, primaryKey }, done) => {

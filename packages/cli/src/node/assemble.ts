@@ -1,4 +1,4 @@
-import { KnownAuth } from '@remora/auth';
+import { Authenticator, KnownAuth, PasswordHasher } from '@remora/auth';
 import { type Engine, formatAddress } from '@remora/base';
 import {
   type Checkpointer,
@@ -7,7 +7,7 @@ import {
   type RevisionDrawer,
   type Store,
 } from '@remora/dataserver';
-import { Admission, AdmittedBackend, type BackendInFlight, RangeBackend } from '@remora/gateway';
+import { Admission, AdmittedBackend, AuthorisedBackend, type BackendInFlight, RangeBackend } from '@remora/gateway';
 import { type Master, MasterFinder, NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
@@ -185,7 +185,8 @@ class Node implements AssembledNode {
     const splitting = splittingPorts(finder);
     const knownRanges = () => this.#currentView().ranges;
     const ports = { drawer, dialer, splitting, others: ranges, transactionPeers: ranges.peers, knownRanges };
-    const store = this.#store({ host, engine, checkpointer, recovered }, ports);
+    const authRevision = () => this.#auth.revision;
+    const store = this.#store({ host, engine, checkpointer, recovered }, { ...ports, authRevision });
     store?.register(registry);
     const { electionTicks } = { ...HOST_DEFAULTS, ...this.#hostOptions() };
     serveRecovery(registry, { nodeId: this.#nodeId, electionTicks, master: () => seat.master, store: () => store });
@@ -197,7 +198,9 @@ class Node implements AssembledNode {
         return seat.master;
       },
     };
-    const backend = new AdmittedBackend(ranges, admission);
+    const authorised = new AuthorisedBackend({ ranges, known: this.#auth, clock });
+    const backend = new AdmittedBackend(authorised, admission);
+    const authenticator = this.#authenticator();
     await peers.listen(registry);
     this.#closers.add('peer port', () => peers.close());
     const handOverAll = (): Promise<void> => {
@@ -208,7 +211,7 @@ class Node implements AssembledNode {
     this.#startAgent(descriptor, finder, { store, seat, health });
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
-      ...{ options, clock, random, logger, backend, admission, inFlight, host, log, engine, store },
+      ...{ options, clock, random, logger, backend, authenticator, admission, inFlight, host, log, engine, store },
       ...{ dialer, master: finder, lookupStats: ranges.lookupStats, space: () => platform.space() },
       nodeId: this.#nodeId,
       shownClusterId: shownClusterId(this.#clusterId),
@@ -399,6 +402,13 @@ class Node implements AssembledNode {
     });
     this.#closers.add('master', () => seat.stop());
     return seat;
+  }
+
+  #authenticator(): Authenticator {
+    const { clock, random, platform } = this.#parts;
+    const hasher = new PasswordHasher(() => platform.passwordThread());
+    this.#closers.add('passwords', async () => hasher.close());
+    return new Authenticator({ known: this.#auth, hasher, clock, random });
   }
 
   #drawer(finder: MasterFinder): RevisionDrawer {

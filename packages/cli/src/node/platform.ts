@@ -2,6 +2,7 @@
  * The platform of a node: everything in which a real process differs from a simulated one. `assemble.ts` combines the
  * roles on top of it and knows neither sockets nor files, so that the simulator runs the same node.
  */
+import type { Authenticator, PasswordThread } from '@remora/auth';
 import type {
   CertificateNames,
   Clock,
@@ -68,6 +69,8 @@ export interface NodePlatform {
   readonly trustDomain?: () => string | undefined;
   /** When each certificate of this node expires; absent without TLS. */
   readonly certificates?: () => readonly CertificateExpiry[];
+  /** Hashes passwords, one after the other, without holding the event loop. */
+  passwordThread(): PasswordThread;
   openEngine(deps: EngineDeps): Promise<Engine>;
   /** Creates the host of the node's Raft groups; a simulation can observe it. */
   createHost(options: RaftHostOptions): NodeRaftHost;
@@ -126,8 +129,9 @@ export interface EntryDeps {
   readonly nodeId: number;
   /** The id by which clients and operators know the cluster. */
   readonly shownClusterId: string;
-  /** After the gateway's limit of requests per second. */
+  /** After the gateway's limit of requests per second, and what users may do. */
   readonly backend: Backend;
+  readonly authenticator: Authenticator;
   readonly admission: Admission;
   /** Calls the master's leader, and other nodes. */
   readonly master: MasterCaller;

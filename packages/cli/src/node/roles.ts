@@ -57,6 +57,7 @@ export interface StoreParts {
   readonly others: OtherRanges;
   readonly transactionPeers: TransactionPeers;
   readonly knownRanges: () => readonly RangeDescriptor[];
+  readonly authRevision: () => number;
   readonly onFailure: (error: unknown) => void;
 }
 

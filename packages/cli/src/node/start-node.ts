@@ -1,5 +1,7 @@
 /** A node as a process: sockets, files, LevelDB and the system's clock, with the parts from `assemble.ts`. */
+
 import { join } from 'node:path';
+import { passwordThread } from '@remora/auth';
 import {
   type Clock,
   type Connector,
@@ -123,6 +125,7 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     logDisk: nodeDisk(dataDir.path),
     space: diskSpace(dataDir.path, { clock, logger, reserveBytes: options.diskReserve }),
     stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),
+    passwordThread,
     openEngine: (deps) => openLevelEngine({ ...deps, dir: join(dataDir.path, 'engine') }),
     createHost: createRaftHost,
     connect: (target, self, verify) => dialRpc(target, self, clock, verify, connector),

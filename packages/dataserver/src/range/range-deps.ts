@@ -17,6 +17,8 @@ export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit'>,
   readonly nodeId: number;
   readonly options: RangeOptions;
   readonly drawer: RevisionSource;
+  /** The revision of users and roles that this node knows; 0: none. */
+  readonly authRevision: () => number;
   readonly others: OtherRanges;
   readonly checkpointer: Pick<Checkpointer, 'run'>;
   /** If absent, abandoned transactions are finished only when another caller asks for it. */

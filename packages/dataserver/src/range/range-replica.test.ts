@@ -15,8 +15,8 @@ const RANGE = {
 /**
  * A replica of a range that the master numbers, whose group takes down what it would propose as the leader of term 2.
  */
-async function bootProposer() {
-  const { store } = await boot(new CrashWorld(1));
+async function bootProposer(given: Parameters<typeof boot>[1] = {}) {
+  const { store } = await boot(new CrashWorld(1), given);
   await store.createReplica({ ...RANGE, revisionSource: 'master' }, 11);
   const replica = replicaOf({ store });
   const proposed: Uint8Array[] = [];
@@ -32,7 +32,7 @@ test('only a leader that serves tells the time of its range; others answer witho
   const told = (): number => {
     let reply: RangeReply | undefined;
     const body = { kind: 'query', query: { type: 'range', op: range('a'), serializable: true }, notBefore: 0 } as const;
-    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0, body };
+    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', authRevision: 0, deadlineMs: 0, body };
     replica.requests.execute(
       request,
       () => {},
@@ -98,7 +98,7 @@ test('who is in the queue waits for its turn without a round of reads; who is no
   const ask = (token: string): void => {
     const body = { kind: 'query', query: { type: 'lockAwait', lock, owner: owner(token) }, notBefore: 0 } as const;
     replica.requests.execute(
-      { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0, body },
+      { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', authRevision: 0, deadlineMs: 0, body },
       () => {},
       (error, reply) => {
         const result = reply?.result.type === 'lockAwait' ? reply.result.result.type : undefined;
@@ -142,7 +142,7 @@ test('a command that waits for a transaction while its range is split is told so
   const ask = (attempt: string): void => {
     const body = { kind: 'command', command: { type: 'kv', op: put('a', '2') } } as const;
     const tell = (error?: ServiceError) => void told.push(`${attempt} ${error?.code ?? 'ok'}`);
-    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: 'r', deadlineMs: 50_000 };
+    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: 'r', authRevision: 0, deadlineMs: 50_000 };
     replica.requests.execute({ ...request, body }, () => {}, tell);
   };
   ask('first');
@@ -165,7 +165,7 @@ test('a limit refuses no attempt of an acquire of which an earlier one is under 
   Object.assign(replica.group, { propose, term: 2 });
   const told: string[] = [];
   const send = async (requestId: string, command: Command): Promise<void> => {
-    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId, deadlineMs: 50_000 };
+    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId, authRevision: 0, deadlineMs: 50_000 };
     replica.requests.execute(
       { ...request, body: { kind: 'command', command } },
       () => {},
@@ -219,7 +219,7 @@ test('a read that says serializable names no revision at or below which a prepar
   const asOf: (number | undefined)[] = [];
   const read = (query: Query): Promise<string> =>
     new Promise((resolve) => {
-      const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0 };
+      const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', authRevision: 0, deadlineMs: 0 };
       replica.requests.execute(
         { ...request, body: { kind: 'query', query, notBefore: 0 } },
         () => {},
@@ -262,7 +262,7 @@ test('a prepare that is under way is not told that it met somebody who waits: it
   };
   const told: string[] = [];
   const send = async (attempt: string, requestId: string, command: Command): Promise<void> => {
-    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId, deadlineMs: 50_000 };
+    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId, authRevision: 0, deadlineMs: 50_000 };
     replica.requests.execute(
       { ...request, body: { kind: 'command', command } },
       () => {},
@@ -290,6 +290,49 @@ test('a prepare that is under way is not told that it met somebody who waits: it
   store.stop();
 });
 
+test('a request that was allowed by older users and roles is sent back, unless its outcome is known (RE3, CM6)', async () => {
+  const known = { revision: 5 };
+  const { store, replica, proposed } = await bootProposer({ authRevision: () => known.revision });
+  const told: string[] = [];
+  const send = async (requestId: string, authRevision: number, kind: 'command' | 'recall' = 'command') => {
+    const body = { kind, command: { type: 'kv', op: put(requestId, '1') } } as const;
+    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId, authRevision, deadlineMs: 50_000, body };
+    replica.requests.execute(
+      request,
+      () => {},
+      (error, reply) => {
+        const { mayCommit } = error?.details ?? {};
+        told.push(error === undefined ? `${reply?.result.type}` : `${error.code}${mayCommit === true ? '?' : ''}`);
+      },
+    );
+    await new Promise((resolve) => setImmediate(resolve)); // then it is proposed
+  };
+  const apply = (data: Uint8Array): void | Promise<void> => {
+    const index = replica.state.applied.index + 1;
+    return replica.apply([{ index, term: 2, type: 'normal', data }], replica.state.conf);
+  };
+  replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  proposed.push(encodeEntry({ rangeTimeMs: 1, wallMs: 0, epoch: RANGE.epoch, commands: [] }));
+  await apply(proposed[0] ?? expect.fail());
+  Object.assign(replica.state.descriptor, { revisionSource: 'range' });
+  await send('new', 4);
+  await send('unknown', 6, 'recall');
+  expect([told.splice(0), proposed.length]).toEqual([['STALE_AUTH', 'STALE_AUTH'], 1]);
+  await send('mine', 5);
+  await send('cluster', 0);
+  expect([told, proposed.length]).toEqual([[], 3]);
+  known.revision = 6;
+  await send('mine', 5);
+  await send('mine', 0, 'recall');
+  expect(told.splice(0)).toEqual(['STALE_AUTH?', 'STALE_AUTH?']);
+  for (const data of proposed.slice(1)) await apply(data);
+  expect(told.splice(0)).toEqual(['put', 'put']);
+  await send('mine', 5);
+  await send('mine', 0, 'recall');
+  expect([told, proposed.length]).toEqual([['put', 'put'], 3]);
+  store.stop();
+});
+
 test('a compaction at a revision that nobody was given is refused, and not proposed (CL5)', async () => {
   const { store, replica } = await bootProposer();
   replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
@@ -301,7 +344,13 @@ test('a compaction at a revision that nobody was given is refused, and not propo
   );
   const told: (string | undefined)[] = [];
   const compactAt = async (revision: number): Promise<void> => {
-    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: `r${revision}`, deadlineMs: 50_000 };
+    const request = {
+      rangeId: RANGE.rangeId,
+      epoch: RANGE.epoch,
+      requestId: `r${revision}`,
+      authRevision: 0,
+      deadlineMs: 50_000,
+    };
     const body = { kind: 'command', command: { type: 'compact', revision } } as const;
     replica.requests.execute(
       { ...request, body },
@@ -328,7 +377,7 @@ test('a query that a fault of the program keeps from being answered ends no node
   const ask = (of: object): Promise<string> => {
     const query = { type: 'sessions', after: 0n, limit: 9, attributes: {}, ...of } as Query;
     const body = { kind: 'query', query, notBefore: 0 } as const;
-    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0, body };
+    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', authRevision: 0, deadlineMs: 0, body };
     return new Promise((resolve) => {
       replica.requests.execute(
         request,
@@ -367,7 +416,14 @@ test('leases that end at a time are ended a bounded number of locks after the ot
   const told: (string | undefined)[] = [];
   for (const id of ids) {
     const body = { kind: 'command', command: { type: 'leaseRevoke', id, incarnation: 0 } } as const;
-    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: `${id}`, deadlineMs: 20_000, body };
+    const request = {
+      rangeId: RANGE.rangeId,
+      epoch: RANGE.epoch,
+      requestId: `${id}`,
+      authRevision: 0,
+      deadlineMs: 20_000,
+      body,
+    };
     replica.requests.execute(
       request,
       () => {},
@@ -413,7 +469,14 @@ test('who is told that a lease has ended lets go of what it has, though there is
   for (const command of commands) {
     const body = { kind: 'command', command } as const;
     replica.requests.execute(
-      { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: command.type, deadlineMs: 20_000, body },
+      {
+        rangeId: RANGE.rangeId,
+        epoch: RANGE.epoch,
+        requestId: command.type,
+        authRevision: 0,
+        deadlineMs: 20_000,
+        body,
+      },
       () => {},
       (error) => refused.push(error?.code),
     );
@@ -476,7 +539,7 @@ test('a read that may not be before a revision waits until nothing comes at or b
   const read = async (notBefore: number, serializable = false): Promise<void> => {
     const body = { kind: 'query', query: { type: 'range', op: range('a'), serializable }, notBefore } as const;
     replica.requests.execute(
-      { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', deadlineMs: 0, body },
+      { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: '', authRevision: 0, deadlineMs: 0, body },
       () => {},
       (error, reply) => {
         const shown = reply?.result.type === 'range' ? show(reply.result) : '';

@@ -144,7 +144,7 @@ function servedParts(deps: RangeDeps, parts: LogParts) {
 type ServedParts = LogParts & ReturnType<typeof servedParts>;
 
 /** Splits and merges, and requests, which wait for them. */
-function reshapeParts({ clock, onSplit, neighbours }: RangeDeps, parts: ServedParts) {
+function reshapeParts({ clock, onSplit, neighbours, authRevision }: RangeDeps, parts: ServedParts) {
   const { context, rows, splitReasons, splitOff, closing, leases, queue, queries, watches, hub, lockListeners } = parts;
   const keyChange = new KeyChange(context, { rows, splitReasons, closing, leases });
   const told = { commands: queue, queries, watches, lockListeners, keyChange };
@@ -153,6 +153,6 @@ function reshapeParts({ clock, onSplit, neighbours }: RangeDeps, parts: ServedPa
   return {
     ...{ merges, backpressure },
     splits: new Splits(context, { ...told, splitOff, onSplit }),
-    requests: new RangeRequests({ ...parts, merges, backpressure }),
+    requests: new RangeRequests({ ...parts, merges, backpressure, authRevision }),
   };
 }

@@ -6,7 +6,7 @@ import { leaseKey } from './keys.ts';
 
 /** The routing key at which a request begins; undefined if the request is about the range as a whole. */
 export function keyOfRequest({ body }: Pick<RangeRequest, 'body'>): Bytes | undefined {
-  return body.kind === 'command' ? keyOfCommand(body.command) : keyOfQuery(body.query);
+  return body.kind === 'query' ? keyOfQuery(body.query) : keyOfCommand(body.command);
 }
 
 function keyOfCommand(command: Command): Bytes | undefined {

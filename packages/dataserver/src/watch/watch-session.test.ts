@@ -127,7 +127,13 @@ describe('a watch that names its first revision', () => {
     const apply = (index: number, data: Uint8Array) =>
       replica.apply([{ index, term: 2, type: 'normal', data }], replica.state.conf);
     await apply(1, encodeEntry({ rangeTimeMs: 1, wallMs: 0, epoch: NUMBERED.epoch, commands: [] }));
-    const request = { rangeId: NUMBERED.rangeId, epoch: NUMBERED.epoch, requestId: 'r', deadlineMs: 50_000 };
+    const request = {
+      rangeId: NUMBERED.rangeId,
+      epoch: NUMBERED.epoch,
+      requestId: 'r',
+      authRevision: 0,
+      deadlineMs: 50_000,
+    };
     const body = { kind: 'command', command: { type: 'kv', op: put('a', '1') } } as const;
     replica.requests.execute(
       { ...request, body },

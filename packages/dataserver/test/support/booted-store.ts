@@ -95,6 +95,7 @@ export async function boot(
     readonly logged?: Set<GroupId>;
     readonly crashAtStep?: number;
     readonly lockLimits?: LockLimitOptions;
+    readonly authRevision?: () => number;
   } = {},
 ) {
   const { engine, disk, crashed } = await world.boot(given.crashAtStep);
@@ -106,6 +107,7 @@ export async function boot(
   const store = new Store({
     ...{ nodeId: 1, engine, disk, checkpointer, host, clock, logger, recovered, drawer: NOBODY_NUMBERS },
     ...{ dialer: NOBODY_ANSWERS, others: NO_OTHER_RANGES, knownRanges: () => [] },
+    authRevision: given.authRevision ?? (() => 0),
     options: {
       ...{ watchRingBytesMax: 1_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000, timeCarryMs: 30_000 },
       ...(given.lockLimits && { lockLimits: given.lockLimits }),

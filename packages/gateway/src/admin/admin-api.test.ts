@@ -24,7 +24,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { Backend } from '../backend.ts';
 import { AdminApi } from './admin-api.ts';
 
-const CALL = { timeoutMs: 5_000, callerMs: undefined, seen: { newest: 0 } };
+const CALL = { timeoutMs: 5_000, callerMs: undefined, seen: { newest: 0 }, principal: undefined };
 const NODES = { clusterId: 'c', masterLeader: 1, leadingMs: 9.5, nodes: [] };
 const notLeader = (leaderNode: number) => new ServiceError('NOT_LEADER', 'not here', { details: { leaderNode } });
 
@@ -139,6 +139,7 @@ class World {
       watchLocks: unused,
       view: unused,
       rangeTimeMs: unused,
+      check: () => {},
     };
   }
 

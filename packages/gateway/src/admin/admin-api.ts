@@ -143,17 +143,17 @@ export class AdminApi {
     return { revision };
   }
 
-  #command(command: Command, { timeoutMs }: CallInfo): Promise<BackendReply<CommandResult>> {
+  #command(command: Command, { timeoutMs, principal }: CallInfo): Promise<BackendReply<CommandResult>> {
     return new Promise((resolve, reject) => {
-      this.#deps.backend.command(command, { timeoutMs }, (error, reply) =>
+      this.#deps.backend.command(command, { timeoutMs, principal }, (error, reply) =>
         reply === undefined ? reject(toServiceError(error)) : resolve(reply),
       );
     });
   }
 
-  #query(query: Query, { timeoutMs }: CallInfo): Promise<BackendReply<QueryResult>> {
+  #query(query: Query, { timeoutMs, principal }: CallInfo): Promise<BackendReply<QueryResult>> {
     return new Promise((resolve, reject) => {
-      this.#deps.backend.query(query, { timeoutMs }, (error, reply) =>
+      this.#deps.backend.query(query, { timeoutMs, principal }, (error, reply) =>
         reply === undefined ? reject(toServiceError(error)) : resolve(reply),
       );
     });

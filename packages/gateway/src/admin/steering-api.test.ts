@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { ClusterCalls } from './cluster-calls.ts';
 import { SteeringApi } from './steering-api.ts';
 
-const CALL = { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 } };
+const CALL = { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 }, principal: undefined };
 const EPOCH = { confVersion: 3, version: 1 };
 const OPERATOR: OperatorInfo = {
   ...{ operatorId: 9, rangeId: 2, kind: 'admin', status: 'created', reason: 'requested', steps: ['a', 'b'] },

@@ -27,6 +27,8 @@ class CountingBackend implements Backend {
   view(): ClusterView {
     return { clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 0 };
   }
+  check(): void {}
+
   rangeTimeMs(): number {
     return 5;
   }
@@ -55,7 +57,7 @@ function bed(requestsPerSecondMax: number): Bed {
   const admission = new Admission({ clock, logger }, { requestsPerSecondMax });
   const backend = new AdmittedBackend(behind, admission);
   const errors: ServiceError[] = [];
-  const options = { timeoutMs: 1_000 };
+  const options = { timeoutMs: 1_000, principal: undefined };
   const ask = (request: Request): string => {
     let refused: ServiceError | undefined;
     const done: BackendDone<CommandResult | QueryResult> = (error) => {
@@ -70,7 +72,7 @@ function bed(requestsPerSecondMax: number): Bed {
   return { clock, behind, admission, ask, errors, logged };
 }
 
-const WATCH = { key: utf8('k'), startRevision: 0, noPut: false, noDelete: false, prevKv: false };
+const WATCH = { key: utf8('k'), startRevision: 0, noPut: false, noDelete: false, prevKv: false, principal: undefined };
 const lock = { namespace: 'default', name: utf8('l') };
 const owner = { session: { lease: 1n, incarnation: 1 }, token: 't' };
 const put: Request = {

@@ -1,7 +1,10 @@
+import type { PlainNeed, Principal } from '@remora/auth';
 import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 import type {
+  Asked,
   Backend,
   BackendDone,
+  LockWatchEnd,
   LockWatchListener,
   LockWatchOptions,
   RequestOptions,
@@ -49,15 +52,23 @@ export class AdmittedBackend implements Backend {
   }
 
   /** Counts, and never refuses: an etcd client gives up all watches of a stream when one is refused. */
-  watch(options: WatchOptions, listener: WatchListener): WatchControl {
+  watch(options: WatchOptions & Asked, listener: WatchListener): WatchControl {
     this.#admission.admit('charged');
     return this.#backend.watch(options, listener);
   }
 
   /** Counts, and never refuses, like `watch`. */
-  watchLocks(options: LockWatchOptions, listener: LockWatchListener): Omit<WatchControl, 'progress'> {
+  watchLocks(
+    options: LockWatchOptions & Asked,
+    listener: LockWatchListener,
+    onEnd: LockWatchEnd,
+  ): Omit<WatchControl, 'progress'> {
     this.#admission.admit('charged');
-    return this.#backend.watchLocks(options, listener);
+    return this.#backend.watchLocks(options, listener, onEnd);
+  }
+
+  check(principal: Principal | undefined, needs: readonly PlainNeed[]): void {
+    this.#backend.check(principal, needs);
   }
 }
 

@@ -3,6 +3,7 @@ import type { PublicNode } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
 import type { Backend } from '../backend.ts';
 import type { CallDone, CallInfo } from '../calls.ts';
+import { ANY_USER, root } from './etcd-needs.ts';
 import type { Headers } from './headers.ts';
 import { unsupported } from './unsupported.ts';
 
@@ -23,7 +24,12 @@ export class EtcdCluster {
     this.#scheme = scheme;
   }
 
-  memberList(_request: pb.MemberListRequest, { seen }: CallInfo, done: CallDone<pb.MemberListResponse>): undefined {
+  memberList(
+    _request: pb.MemberListRequest,
+    { seen, principal }: CallInfo,
+    done: CallDone<pb.MemberListResponse>,
+  ): undefined {
+    this.#backend.check(principal, ANY_USER);
     const members = this.#nodes().map((node) => ({
       ID: node.nodeId,
       name: node.name,
@@ -34,7 +40,8 @@ export class EtcdCluster {
     done(undefined, { header: this.#headers.latest(seen), members });
   }
 
-  memberAdd({ peerURLs }: pb.MemberAddRequest): never {
+  memberAdd({ peerURLs }: pb.MemberAddRequest, { principal }: CallInfo): never {
+    this.#backend.check(principal, root('add members'));
     const addresses = peerURLs.map(toAddress);
     const known = this.#nodes().find(({ peerAddress }) => addresses.includes(peerAddress));
     if (known !== undefined) {
@@ -43,20 +50,23 @@ export class EtcdCluster {
     throw unsupported('MemberAdd', 'start the new node with `remora node --join`; it adds itself');
   }
 
-  memberRemove({ ID }: pb.MemberRemoveRequest): never {
+  memberRemove({ ID }: pb.MemberRemoveRequest, { principal }: CallInfo): never {
+    this.#backend.check(principal, root('remove members'));
     const { name } = this.#member(ID);
     const commands = `\`remora admin nodes decommission ${name}\`, stop it, then \`remora admin nodes remove ${name}\``;
     throw unsupported('MemberRemove', `run ${commands}`);
   }
 
-  memberUpdate({ ID, peerURLs }: pb.MemberUpdateRequest): never {
+  memberUpdate({ ID, peerURLs }: pb.MemberUpdateRequest, { principal }: CallInfo): never {
+    this.#backend.check(principal, root('update members'));
     for (const url of peerURLs) toAddress(url);
     const { name } = this.#member(ID);
     throw unsupported('MemberUpdate', `restart node ${name} with --advertise-peer; it announces its address`);
   }
 
   /** No node is a learner: learners are replicas of single ranges, and become voters by themselves. */
-  memberPromote({ ID }: pb.MemberPromoteRequest): never {
+  memberPromote({ ID }: pb.MemberPromoteRequest, { principal }: CallInfo): never {
+    this.#backend.check(principal, root('promote members'));
     const { name } = this.#member(ID);
     throw refusedAs('memberNotLearner', `node ${name} is no learner; replicas of ranges become voters by themselves`);
   }

@@ -2,7 +2,7 @@ import type { Clock, Random, ServiceError } from '@remora/base';
 import type * as pb from '@remora/protocol/etcd';
 import type { Backend } from '../backend.ts';
 import {
-  type SeenRevision,
+  type CallerInfo,
   type StreamHandler,
   type StreamService,
   type StreamSink,
@@ -45,6 +45,8 @@ type StatusOf = (error: ServiceError) => EtcdStatus;
 export interface Unary<Request, Response> {
   readonly kind: 'unary';
   readonly statusOf: StatusOf;
+  /** Whether it takes no notice of who calls, so that a token which is not valid is no reason to refuse the call. */
+  readonly forAll?: true;
   readonly handle: UnaryHandler<Request, Response>;
 }
 
@@ -66,7 +68,7 @@ export interface Duplex<Request, Response> {
 export interface ServerStream<Request, Response> {
   readonly kind: 'serverStream';
   readonly statusOf: StatusOf;
-  readonly open: (sink: StreamSink<Response>) => StreamHandler<Request>;
+  readonly open: (sink: StreamSink<Response>, caller: CallerInfo) => StreamHandler<Request>;
 }
 
 export type EtcdApi = ReturnType<typeof etcdApi>;
@@ -104,7 +106,7 @@ function kvMethods(deps: EtcdApiDeps, headers: Headers) {
 function watchMethod(deps: EtcdApiDeps, headers: Headers): Duplex<pb.WatchRequest, pb.WatchResponse> {
   const services = { backend: deps.backend, headers, clock: deps.clock };
   const limits = deps.limits ?? ETCD_LIMITS;
-  return duplex((sink, resume) => new WatchStream(services, limits, sink, resume));
+  return duplex((sink, resume, caller) => new WatchStream({ ...services, caller }, limits, sink, resume));
 }
 
 function leaseMethods(deps: EtcdApiDeps, headers: Headers) {
@@ -114,9 +116,9 @@ function leaseMethods(deps: EtcdApiDeps, headers: Headers) {
   const keepAlive = (
     sink: StreamSink<pb.LeaseKeepAliveResponse>,
     resumeReading: () => void,
-    seen: SeenRevision,
+    caller: CallerInfo,
   ): StreamHandler<pb.LeaseKeepAliveRequest> =>
-    new HeartbeatStream(deps.backend, keepAliveCodec(headers, seen), limits, { sink, resumeReading });
+    new HeartbeatStream(deps.backend, keepAliveCodec(headers, caller.seen), limits, { sink, resumeReading, caller });
   return {
     leaseGrant: unary(lease.grant.bind(lease)),
     leaseRevoke: unary(lease.revoke.bind(lease)),
@@ -154,7 +156,7 @@ function maintenanceMethods(deps: EtcdApiDeps, headers: Headers) {
 
 /** etcd's lock and election recipes, run by the server. */
 function recipeMethods(deps: EtcdApiDeps, headers: Headers, isAbandoned: () => boolean) {
-  const calls = new BackendCalls(deps.backend, headers, deps.limits ?? ETCD_LIMITS);
+  const calls = new BackendCalls(deps.backend, headers, deps.limits ?? ETCD_LIMITS, undefined);
   const line = new KeyLine(calls, deps.clock, isAbandoned);
   const lock = new EtcdLock(calls, line, deps.random);
   const election = new EtcdElection(calls, line, deps.random);
@@ -179,7 +181,10 @@ function authMethods(headers: Headers) {
   return {
     authStatus: unary(auth.authStatus.bind(auth)),
     authDisable: unary(auth.authDisable.bind(auth)),
-    authenticate: unary<pb.AuthenticateRequest, pb.AuthenticateResponse>(auth.authenticate.bind(auth)),
+    authenticate: {
+      ...unary<pb.AuthenticateRequest, pb.AuthenticateResponse>(auth.authenticate.bind(auth)),
+      forAll: true,
+    },
     authEnable: none<pb.AuthEnableRequest, pb.AuthEnableResponse>('AuthEnable'),
     userAdd: none<pb.AuthUserAddRequest, pb.AuthUserAddResponse>('UserAdd'),
     userGet: none<pb.AuthUserGetRequest, pb.AuthUserGetResponse>('UserGet'),

@@ -47,7 +47,7 @@ export class EtcdLease {
   timeToLive(request: pb.LeaseTimeToLiveRequest, call: CallInfo, done: CallDone<pb.LeaseTimeToLiveResponse>): GiveUp {
     return this.#backend.query(
       { type: 'leaseTimeToLive', id: request.ID, keys: request.keys },
-      { timeoutMs: call.timeoutMs, current: true },
+      { timeoutMs: call.timeoutMs, principal: call.principal, current: true },
       (error, reply) => {
         if (error?.code === 'LEASE_NOT_FOUND')
           return done(undefined, unknownLease(request.ID, this.#headers.latest(call.seen)));
@@ -61,7 +61,7 @@ export class EtcdLease {
   leases(_request: pb.LeaseLeasesRequest, call: CallInfo, done: CallDone<pb.LeaseLeasesResponse>): GiveUp {
     return this.#backend.query(
       { type: 'leases' },
-      { timeoutMs: call.timeoutMs, current: true },
+      { timeoutMs: call.timeoutMs, principal: call.principal, current: true },
       answering(this.#headers, done, 'leases', (result, header) => ({
         header,
         leases: result.ids.map((ID) => ({ ID })),

@@ -52,6 +52,7 @@ class Bed {
     const backend: Backend = {
       nodeId: 1,
       rangeTimeMs: () => 0,
+      check: () => {},
       view: () => view,
       command: () => () => {},
       query: () => expect.fail('a watch stream asks its watches, and nobody else'),
@@ -64,7 +65,7 @@ class Bed {
       watchLocks: () => expect.fail('nobody watches locks'),
     };
     this.stream = new WatchStream(
-      { backend, headers: new Headers(backend), clock: this.clock },
+      { backend, headers: new Headers(backend), clock: this.clock, caller: { principal: undefined } },
       { ...ETCD_LIMITS, ...limits },
       {
         write: (message) => {

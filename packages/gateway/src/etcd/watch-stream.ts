@@ -2,7 +2,7 @@ import { type Clock, compareBytes, ServiceError, type Timer } from '@remora/base
 import type { KvEvent } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
 import type { Backend, WatchControl } from '../backend.ts';
-import type { StreamHandler, StreamSink } from '../calls.ts';
+import type { CallerInfo, StreamHandler, StreamSink } from '../calls.ts';
 import { etcdStatus } from './errors.ts';
 import type { Headers } from './headers.ts';
 import { toKeyRange } from './kv-requests.ts';
@@ -49,6 +49,7 @@ export interface WatchServices {
   readonly backend: Backend;
   readonly headers: Headers;
   readonly clock: Clock;
+  readonly caller: Pick<CallerInfo, 'principal'>;
 }
 
 export class WatchStream implements StreamHandler<pb.WatchRequest> {
@@ -148,6 +149,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
         noPut: request.filters.includes(0),
         noDelete: request.filters.includes(1),
         prevKv: request.prevKv,
+        principal: this.#services.caller.principal,
       },
       {
         onCreated: (revision) => this.#onCreated(watch, revision),

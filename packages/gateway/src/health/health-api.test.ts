@@ -6,7 +6,7 @@ import { HealthApi } from './health-api.ts';
 
 const SERVING = 1;
 const NOT_SERVING = 2;
-const CALL = { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 } };
+const CALL = { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 }, principal: undefined };
 
 class Sink implements StreamSink<pb.HealthCheckResponse> {
   readonly statuses: number[] = [];

@@ -19,6 +19,8 @@ export interface AcquireCallsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly waits: WaitSlots;
+  /** What is being taken back, by all calls. */
+  readonly takingBack: Set<Promise<unknown>>;
 }
 
 /** A grant, and a function that takes it back if the client is gone before it has the answer. */
@@ -61,7 +63,6 @@ export const LEAVE_MARK = 1;
  */
 export class AcquireCalls {
   readonly #deps: AcquireCallsDeps;
-  readonly #takingBack = new Set<Promise<unknown>>();
 
   constructor(deps: AcquireCallsDeps) {
     this.#deps = deps;
@@ -84,11 +85,6 @@ export class AcquireCalls {
   async leave(lock: LockId, fields: Fields, signal: AbortSignal): Promise<LeftJson> {
     const { version } = (await this.#asked(readLeave(lock, fields), signal)).grant;
     return { version };
-  }
-
-  /** Resolves when all that is being taken back is released. */
-  async takenBack(): Promise<void> {
-    await Promise.all(this.#takingBack);
   }
 
   async #asked(request: AcquireRequest, signal: AbortSignal): Promise<Acquired> {
@@ -168,8 +164,9 @@ export class AcquireCalls {
   /** HA2, HA3. Resolves with true if nothing that was acquired remains. Never rejects. */
   async #takeBack(request: AcquireRequest, session: SessionRef): Promise<boolean> {
     if (request.mayRepeat) return false;
-    const leaving = this.#withdraw(request, session).finally(() => this.#takingBack.delete(leaving));
-    this.#takingBack.add(leaving);
+    const { takingBack } = this.#deps;
+    const leaving = this.#withdraw(request, session).finally(() => takingBack.delete(leaving));
+    takingBack.add(leaving);
     return leaving;
   }
 

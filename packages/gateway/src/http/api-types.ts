@@ -1,3 +1,5 @@
+import type { Principal } from '@remora/auth';
+
 /** A request as the transport has read it. */
 export interface ApiRequest {
   readonly method: string;
@@ -10,6 +12,7 @@ export interface ApiRequest {
    * listens.
    */
   readonly signal: AbortSignal;
+  readonly principal: Principal | undefined;
 }
 
 export interface ApiAnswer {
@@ -32,6 +35,8 @@ export type EventStream = (sink: EventSink) => EventSource;
 interface EventSink {
   /** Returns how many bytes the client has not taken yet; 0 when it keeps up, otherwise `onDrain` follows. */
   write(event: string, data: unknown): number;
+  /** Ends the stream with a last event. */
+  end(event: string, data: unknown): void;
 }
 
 /** Starts a stream of JSON values. Returns the functions to call when the stream drains or closes. */

@@ -26,14 +26,23 @@ const PATH_SHOWN_MAX = 200;
 /** The JSON API for locks, without a transport (`node/http` has that). */
 export class HttpApi {
   readonly #logger: Logger;
-  readonly #deps: RouteDeps;
+  readonly #deps: HttpApiDeps;
+  readonly #backlog = sharedBacklog();
+  /** Grants and places of clients that are gone, while they are released. */
+  readonly #takingBack = new Set<Promise<unknown>>();
 
-  constructor({ backend, clock, random, logger, waits }: HttpApiDeps) {
-    const calls = new RangeCalls(backend, clock);
-    this.#logger = logger;
-    this.#deps = {
-      ...{ backend, waits, backlog: sharedBacklog() },
-      acquires: new AcquireCalls({ calls, clock, random, waits }),
+  constructor(deps: HttpApiDeps) {
+    this.#logger = deps.logger;
+    this.#deps = deps;
+  }
+
+  /** The calls in the name of a caller. */
+  #callsOf(principal: ApiRequest['principal']): RouteDeps {
+    const { backend, clock, random, waits } = this.#deps;
+    const calls = new RangeCalls(backend, clock, principal);
+    return {
+      ...{ backend, waits, backlog: this.#backlog },
+      acquires: new AcquireCalls({ calls, clock, random, waits, takingBack: this.#takingBack }),
       locks: new LockCalls(calls),
       sessions: new SessionCalls(calls, random),
     };
@@ -52,11 +61,11 @@ export class HttpApi {
   }
 
   /** Resolves when the grants and places of clients that are gone have been released. */
-  cleanedUp(): Promise<void> {
-    return this.#deps.acquires.takenBack();
+  async cleanedUp(): Promise<void> {
+    await Promise.all(this.#takingBack);
   }
 
-  #routed({ method, target, body, signal }: ApiRequest): Promise<ApiAnswer> {
+  #routed({ method, target, body, signal, principal }: ApiRequest): Promise<ApiAnswer> {
     const parsed = parseTarget(target);
     const routes = routesOf(parsed);
     const found = routes.find(({ route }) => route.method === method);
@@ -69,7 +78,13 @@ export class HttpApi {
           );
     }
     const fields = new Fields(body ?? {});
-    return found.route.handle(this.#deps, { target: parsed, params: found.params, fields, signal });
+    return found.route.handle(this.#callsOf(principal), {
+      target: parsed,
+      params: found.params,
+      fields,
+      signal,
+      principal,
+    });
   }
 }
 

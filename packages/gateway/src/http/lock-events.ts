@@ -1,14 +1,15 @@
 import { jsonBytes, unreachable } from '@remora/base';
 import { type LockEvent, type LockId, type LockNews, type Revocation, validateLockQuery } from '@remora/lock';
 import type { HeldBytes } from '@remora/protocol';
-import type { Backend, LockWatchOptions } from '../backend.ts';
+import type { Asked, Backend, LockWatchOptions } from '../backend.ts';
 import { LockEventBackpressure } from '../lock/lock-event-backpressure.ts';
 import type { EventStream } from './api-types.ts';
 import { holderJson, lockJson, ownerJson, waiterJson } from './lock-json.ts';
 import { refuse } from './range-calls.ts';
+import { errorAnswer } from './statuses.ts';
 
 /** Checks the options before the response says that events follow. `backlog` is shared by all streams. */
-export function lockEvents(backend: Backend, backlog: HeldBytes, options: LockWatchOptions): EventStream {
+export function lockEvents(backend: Backend, backlog: HeldBytes, options: LockWatchOptions & Asked): EventStream {
   const { namespace, name, single } = options;
   refuse(
     single
@@ -21,7 +22,11 @@ export function lockEvents(backend: Backend, backlog: HeldBytes, options: LockWa
       () => control,
       backlog,
     );
-    const control = backend.watchLocks(options, (events) => stream.send(events));
+    const control = backend.watchLocks(
+      options,
+      (events) => stream.send(events),
+      (error) => sink.end('error', errorAnswer(error).body),
+    );
     const onClose = (): void => {
       control.cancel();
       stream.close();

@@ -1,7 +1,7 @@
 import { type Clock, type ErrorCode, ServiceError } from '@remora/base';
 import type { LockCommand, LockQuery, LockQueryResult, LockResult, SessionRef } from '@remora/lock';
 import type { Command, CommandResult, Query, QueryResult, SessionInfo } from '@remora/protocol';
-import type { Backend, BackendDone, RequestOptions } from '../backend.ts';
+import type { Asked, Backend, BackendDone, RequestTerms } from '../backend.ts';
 import { TIMEOUT_LIMITS } from '../calls.ts';
 import { checkSessions } from '../pipe/validate.ts';
 
@@ -20,13 +20,16 @@ export interface Renewal {
 export class RangeCalls {
   readonly #backend: Backend;
   readonly #clock: Clock;
+  readonly #principal: Asked['principal'];
 
-  constructor(backend: Backend, clock: Clock) {
+  /** `principal`: for whom it calls. */
+  constructor(backend: Backend, clock: Clock, principal: Asked['principal']) {
     this.#backend = backend;
+    this.#principal = principal;
     this.#clock = clock;
   }
 
-  async lock(command: LockCommand, options: Partial<RequestOptions> = {}, signal?: AbortSignal): Promise<LockResult> {
+  async lock(command: LockCommand, options: Partial<RequestTerms> = {}, signal?: AbortSignal): Promise<LockResult> {
     const { result } = await this.#command({ type: 'lock', command }, 'lock', options, signal);
     return result;
   }
@@ -34,7 +37,7 @@ export class RangeCalls {
   /**
    * Options for a command that its caller may repeat with the same id; ranges remember it for longer than a call takes.
    */
-  once(requestId: string): Partial<RequestOptions> {
+  once(requestId: string): Partial<RequestTerms> {
     const nowMs = this.#backend.rangeTimeMs();
     // If the range's time is unknown, the deadline follows from the time-out.
     return nowMs === undefined ? { requestId, timeoutMs: ONCE_MS } : { requestId, deadlineMs: nowMs + ONCE_MS };
@@ -42,7 +45,7 @@ export class RangeCalls {
 
   async ask<Type extends LockQuery['type']>(
     query: Extract<LockQuery, { readonly type: Type }>,
-    options: Pick<RequestOptions, 'ofHeartbeat'> = {},
+    options: Pick<RequestTerms, 'ofHeartbeat'> = {},
   ): Promise<Extract<LockQueryResult, { readonly type: Type }>> {
     const { result } = await this.#query({ type: 'lock', query }, 'lock', options);
     if (result.type === query.type) return result as Extract<LockQueryResult, { readonly type: Type }>;
@@ -103,19 +106,19 @@ export class RangeCalls {
   #command<Type extends CommandResult['type']>(
     command: Command,
     type: Type,
-    options: Partial<RequestOptions>,
+    options: Partial<RequestTerms>,
     signal?: AbortSignal,
   ): Promise<Extract<CommandResult, { readonly type: Type }>> {
-    const all = { timeoutMs: TIMEOUT_MS, ...options };
+    const all = { timeoutMs: TIMEOUT_MS, ...options, principal: this.#principal };
     return answered<CommandResult, Type>(type, (done) => this.#backend.command(command, all, done), signal);
   }
 
   #query<Type extends QueryResult['type']>(
     query: Query,
     type: Type,
-    options: Pick<RequestOptions, 'ofHeartbeat'> = {},
+    options: Pick<RequestTerms, 'ofHeartbeat'> = {},
   ): Promise<Extract<QueryResult, { readonly type: Type }>> {
-    const all = { timeoutMs: TIMEOUT_MS, ...options };
+    const all = { timeoutMs: TIMEOUT_MS, ...options, principal: this.#principal };
     return answered<QueryResult, Type>(type, (done) => this.#backend.query(query, all, done));
   }
 }

@@ -4,7 +4,7 @@ import type { HeldBytes } from '@remora/protocol';
 import type { Backend, LockWatchOptions } from '../backend.ts';
 import type { WaitSlots } from '../routing/calls/wait-slots.ts';
 import type { AcquireCalls } from './acquire-calls.ts';
-import type { ApiAnswer, EventStream } from './api-types.ts';
+import type { ApiAnswer, ApiRequest, EventStream } from './api-types.ts';
 import type { Fields } from './fields.ts';
 import type { LockCalls } from './lock-calls.ts';
 import { lockEvents } from './lock-events.ts';
@@ -30,6 +30,7 @@ interface HttpCall {
   /** The fields of the body; none if there is no body. */
   readonly fields: Fields;
   readonly signal: AbortSignal;
+  readonly principal: ApiRequest['principal'];
 }
 
 export interface Route {
@@ -121,7 +122,7 @@ function telling(path: string, watched: (call: HttpCall) => LockWatchOptions): R
     ...{ method: 'GET', path },
     handle: async ({ backend, waits, backlog }, call) => {
       call.fields.end();
-      const events = lockEvents(backend, backlog, watched(call));
+      const events = lockEvents(backend, backlog, { ...watched(call), principal: call.principal });
       const giveSlot = waits.take();
       if (giveSlot === undefined) throw waits.refusal();
       return { status: 200, body: undefined, events: untilClosed(events, giveSlot), undelivered: giveSlot };

@@ -11,7 +11,7 @@ function leaseAsked(requestId: string, seed: number): bigint {
   const request = { ttlMs: 5_000n, attributes: {}, requestId, condition: undefined };
   new LockApi(backend, new SeededRandom(seed)).openSession(
     request,
-    { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 } },
+    { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 }, principal: undefined },
     () => {},
   );
   const [command] = asked;
@@ -39,7 +39,7 @@ function leavesMark(attempt: number): boolean {
   const request = { lock, owner, all: true, attempt, requestId: '' };
   new LockApi(backend, new SeededRandom(1)).release(
     request,
-    { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 } },
+    { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 }, principal: undefined },
     () => {},
   );
   const [command] = asked;

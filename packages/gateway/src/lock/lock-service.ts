@@ -163,13 +163,18 @@ export class LockApi {
       if (result.type !== 'lock') throw unexpected(result.type);
       return respond(result.result);
     });
-    return this.#backend.query({ type: 'lock', query }, { timeoutMs: call.timeoutMs }, answer);
+    return this.#backend.query({ type: 'lock', query }, queryOptions(call), answer);
   }
 }
 
 export function options(call: CallInfo, requestId: string): RequestOptions {
   const id = toRequestId(requestId);
-  return id === undefined ? { timeoutMs: call.timeoutMs } : { timeoutMs: call.timeoutMs, requestId: id };
+  const { timeoutMs, principal } = call;
+  return id === undefined ? { timeoutMs, principal } : { timeoutMs, principal, requestId: id };
+}
+
+export function queryOptions({ timeoutMs, principal }: CallInfo): RequestOptions {
+  return { timeoutMs, principal };
 }
 
 /**

@@ -83,11 +83,16 @@ const WAYS: readonly { name: string; watch: (locks: Locks, client: Client) => Wa
   {
     name: 'gRPC',
     watch: ({ backend }, client) => {
-      const stream = new LockWatchStream(backend, sharedBacklog(), {
-        write: ({ news }) => client.write(news?.$case ?? '', 1_000),
-        unread: () => client.messages,
-        end() {},
-      });
+      const stream = new LockWatchStream(
+        backend,
+        sharedBacklog(),
+        {
+          write: ({ news }) => client.write(news?.$case ?? '', 1_000),
+          unread: () => client.messages,
+          end() {},
+        },
+        { seen: { newest: 0 }, principal: undefined },
+      );
       stream.onRequest({ namespace: 'n', target: { $case: 'prefix', value: Buffer.from('p/') } });
       return stream;
     },
@@ -95,12 +100,9 @@ const WAYS: readonly { name: string; watch: (locks: Locks, client: Client) => Wa
   {
     name: 'HTTP',
     watch: ({ backend }, client) =>
-      lockEvents(
-        backend,
-        sharedBacklog(),
-        OPTIONS,
-      )({
+      lockEvents(backend, sharedBacklog(), { ...OPTIONS, principal: undefined })({
         write: (type, data) => (client.write(type, JSON.stringify(data).length) ? 0 : client.bytes),
+        end() {},
       }),
   },
 ];

@@ -2,7 +2,7 @@ import type { LockNews } from '@remora/lock';
 import type { HeldBytes } from '@remora/protocol';
 import * as pb from '@remora/protocol/remora';
 import type { Backend, WatchControl } from '../backend.ts';
-import type { StreamHandler, StreamSink } from '../calls.ts';
+import type { CallerInfo, StreamHandler, StreamSink } from '../calls.ts';
 import { LockEventBackpressure } from './lock-event-backpressure.ts';
 import { toLockWatch } from './lock-requests.ts';
 import { fromLockNews } from './lock-responses.ts';
@@ -10,6 +10,7 @@ import { fromLockNews } from './lock-responses.ts';
 /** `Lock.Watch`. */
 export class LockWatchStream implements StreamHandler<pb.WatchRequest> {
   readonly #backend: Backend;
+  readonly #principal: CallerInfo['principal'];
   readonly #sink: StreamSink<pb.WatchResponse>;
   readonly #events: LockEventBackpressure;
   #control: Omit<WatchControl, 'progress'> | undefined;
@@ -17,15 +18,20 @@ export class LockWatchStream implements StreamHandler<pb.WatchRequest> {
   #sizes: number[] = [];
   #backlogBytes = 0;
 
-  constructor(backend: Backend, backlog: HeldBytes, sink: StreamSink<pb.WatchResponse>) {
+  constructor(backend: Backend, backlog: HeldBytes, sink: StreamSink<pb.WatchResponse>, { principal }: CallerInfo) {
     this.#backend = backend;
+    this.#principal = principal;
     this.#sink = sink;
     const write = (one: LockNews): number => this.#write(fromLockNews(one));
     this.#events = new LockEventBackpressure(write, () => this.#control, backlog);
   }
 
   onRequest(request: pb.WatchRequest): boolean {
-    this.#control ??= this.#backend.watchLocks(toLockWatch(request), (events) => this.#events.send(events));
+    this.#control ??= this.#backend.watchLocks(
+      { ...toLockWatch(request), principal: this.#principal },
+      (events) => this.#events.send(events),
+      (error) => this.#sink.end(error),
+    );
     return true;
   }
 

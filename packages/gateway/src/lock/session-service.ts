@@ -4,7 +4,7 @@ import type * as pb from '@remora/protocol/remora';
 import type { Backend } from '../backend.ts';
 import type { CallDone, CallInfo, GiveUp } from '../calls.ts';
 import { toSession } from './lock-requests.ts';
-import { answering, options } from './lock-service.ts';
+import { answering, options, queryOptions } from './lock-service.ts';
 import { fromSessionInfo, fromSessionLock, toListSessions, toShowSession, toTerms } from './session-messages.ts';
 
 /** The calls of `remora.v1.Lock` about sessions of any client. */
@@ -37,7 +37,7 @@ export class SessionApi {
   list(request: pb.ListSessionsRequest, call: CallInfo, done: CallDone<pb.ListSessionsResponse>): GiveUp {
     return this.#backend.query(
       toListSessions(request),
-      { timeoutMs: call.timeoutMs },
+      queryOptions(call),
       answering(done, (result: QueryResult) => {
         if (result.type !== 'sessions') throw unexpected(result.type);
         return { sessions: result.sessions.map(fromSessionInfo), next: result.next };
@@ -48,7 +48,7 @@ export class SessionApi {
   show(request: pb.ShowSessionRequest, call: CallInfo, done: CallDone<pb.ShowSessionResponse>): GiveUp {
     return this.#backend.query(
       toShowSession(request),
-      { timeoutMs: call.timeoutMs },
+      queryOptions(call),
       answering(done, (result: QueryResult) => {
         if (result.type !== 'session') throw unexpected(result.type);
         const { session, locks, more } = result;

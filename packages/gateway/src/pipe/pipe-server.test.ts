@@ -3,6 +3,7 @@ import { ManualClock } from '@remora/base/testing';
 import { LinkCaller, type PipeCommand, pipeCommand } from '@remora/protocol';
 import { createMemoryLink } from '@remora/protocol/testing';
 import { expect, test } from 'vitest';
+import { anonymousConnection, NO_AUTHENTICATION } from '../../test/support/no-authentication.ts';
 import type { Backend } from '../backend.ts';
 import { createPipeRegistry, PIPE_LIMITS, servePipe } from './pipe-server.ts';
 
@@ -20,7 +21,8 @@ test('a client is not told that its command was refused when only the answer is 
   };
   const pair = createMemoryLink(clock);
   const limits = { ...PIPE_LIMITS, replyBytesMax: 100 };
-  servePipe({ link: pair.server, registry: createPipeRegistry(backend as Backend), clock, limits });
+  const registry = createPipeRegistry(backend as Backend, { identification: NO_AUTHENTICATION });
+  servePipe({ link: pair.server, connection: anonymousConnection(), registry, clock, limits });
   const caller = new LinkCaller({ link: pair.client, clock });
   const request: PipeCommand = {
     command: { type: 'kv', op: { type: 'delete', key: bytes, prevKv: true } },

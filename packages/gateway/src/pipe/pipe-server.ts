@@ -1,7 +1,9 @@
+import type { Identification, Principal } from '@remora/auth';
 import { type Clock, ServiceError } from '@remora/base';
 import type { LockNews } from '@remora/lock';
 import {
-  CLIENT_CALLER,
+  type Caller,
+  type ClientConnection,
   createRpcRegistry,
   DEFAULT_SERVER_LIMITS,
   type FrameLink,
@@ -28,6 +30,7 @@ import {
   serveLink,
 } from '@remora/protocol';
 import type { Backend, BackendReply, WatchControl } from '../backend.ts';
+import { ANY_USER } from '../etcd/etcd-needs.ts';
 import { REQUEST_LIMITS, type RequestLimits } from '../request-limits.ts';
 import { validatePipeCommand, validatePipeLockWatch, validatePipeQuery, validatePipeWatch } from './validate.ts';
 
@@ -42,6 +45,7 @@ export const PIPE_LIMITS: ServerLimits = {
 export const PIPE_HELD_BYTES_MAX = 256 << 20;
 
 export interface PipeRegistryOptions {
+  readonly identification: Identification;
   readonly requestLimits?: RequestLimits | undefined;
   /** The id that all gateways of a cluster have in common (`PipeGateways`). */
   readonly cluster?: string | undefined;
@@ -50,28 +54,49 @@ export interface PipeRegistryOptions {
 }
 
 /** Makes the Pipe's methods on a backend; one registry serves all connections. */
-export function createPipeRegistry(backend: Backend, options: PipeRegistryOptions = {}): RpcDispatcher {
-  const { requestLimits = REQUEST_LIMITS, cluster = '', conditions = () => [] } = options;
+export function createPipeRegistry(backend: Backend, options: PipeRegistryOptions): RpcDispatcher {
+  const { requestLimits = REQUEST_LIMITS, cluster = '', conditions = () => [], identification } = options;
+  const principalOf = (caller: Caller): Principal | undefined => principalAt(identification, caller);
   const registry = createRpcRegistry();
 
   registry.handle(pipeCommand, (request, context, done) => {
     validatePipeCommand(request, requestLimits);
-    const giveUp = backend.command(request.command, request, (error, reply) => done(error, pipeReply(backend, reply)));
+    // Field by field: copying an object costs as much as the rest of the way from here to a range.
+    const { command, requestId, timeoutMs, deadlineMs, waitMs } = request;
+    const principal = principalOf(context.caller);
+    const asked = { requestId, timeoutMs, deadlineMs, waitMs, principal };
+    const giveUp = backend.command(command, asked, (error, reply) => done(error, pipeReply(backend, reply)));
     context.onCancel(giveUp);
   });
   registry.handle(pipeQuery, (request, context, done) => {
     validatePipeQuery(request, requestLimits);
-    const giveUp = backend.query(request.query, request, (error, reply) => done(error, pipeReply(backend, reply)));
+    const { query, timeoutMs } = request;
+    const asked = { timeoutMs, principal: principalOf(context.caller) };
+    const giveUp = backend.query(query, asked, (error, reply) => done(error, pipeReply(backend, reply)));
     context.onCancel(giveUp);
   });
-  registry.handle(pipeView, (_request, _context, done) => done(undefined, backend.view()));
+  registry.handle(pipeView, (_request, context, done) => {
+    backend.check(principalOf(context.caller), ANY_USER);
+    done(undefined, backend.view());
+  });
   registry.handle(pipeGateways, (_request, _context, done) =>
     done(undefined, { cluster, addresses: otherGateways(backend) }),
   );
-  registry.handle(pipeConditions, (_request, _context, done) => done(undefined, conditions()));
-  registry.handleStream(pipeWatch, (first, context) => openWatch(backend, first, context));
-  registry.handleStream(pipeLockWatch, (request, context) => openLockWatch(backend, request, context));
+  registry.handle(pipeConditions, (_request, context, done) => {
+    backend.check(principalOf(context.caller), ANY_USER);
+    done(undefined, conditions());
+  });
+  registry.handleStream(pipeWatch, (first, context) => openWatch(backend, principalOf, first, context));
+  registry.handleStream(pipeLockWatch, (request, context) => openLockWatch(backend, principalOf, request, context));
   return registry;
+}
+
+type PrincipalOf = (caller: Caller) => Principal | undefined;
+
+/** Who a connection of the Pipe belongs to now: a log-in counts before a certificate. */
+function principalAt(identification: Identification, caller: Caller): Principal | undefined {
+  if (identification.isOff || caller.kind !== 'client') return undefined;
+  return identification.identify(caller.connection);
 }
 
 /** Returns the addresses of other gateways, nodes that are up first; not those of nodes that are down or removed. */
@@ -89,6 +114,7 @@ export function servePipe(ports: {
   readonly link: FrameLink;
   readonly registry: RpcDispatcher;
   readonly clock: Clock;
+  readonly connection: ClientConnection;
   readonly limits?: ServerLimits;
   /** Shared by all connections. */
   readonly held?: HeldBytes;
@@ -103,7 +129,7 @@ export function servePipe(ports: {
     link: ports.link,
     registry: ports.registry,
     clock: ports.clock,
-    caller: CLIENT_CALLER,
+    caller: { kind: 'client', connection: ports.connection },
     limits: ports.limits ?? PIPE_LIMITS,
     ...(ports.held === undefined ? {} : { held: ports.held }),
     ...(onClose === undefined ? {} : { onClose: () => onClose() }),
@@ -126,6 +152,7 @@ function pipeReply<Result>(backend: Backend, reply: BackendReply<Result> | undef
  */
 function openWatch(
   backend: Backend,
+  principalOf: PrincipalOf,
   first: PipeWatchRequest,
   context: StreamContext<PipeWatchMessage>,
 ): StreamSink<PipeWatchRequest> {
@@ -145,12 +172,16 @@ function openWatch(
     behind = false;
     control?.resume();
   });
-  control = backend.watch(options, {
-    onCreated: (revision) => send({ kind: 'created', revision }),
-    onEvents: (events, revision) => send({ kind: 'events', events, revision }),
-    onProgress: (revision) => send({ kind: 'events', events: [], revision }),
-    onEnd: (error, compactRevision) => context.end(withCompactRevision(error, compactRevision)),
-  });
+  const principal = principalOf(context.caller);
+  control = backend.watch(
+    { ...options, principal },
+    {
+      onCreated: (revision) => send({ kind: 'created', revision }),
+      onEvents: (events, revision) => send({ kind: 'events', events, revision }),
+      onProgress: (revision) => send({ kind: 'events', events: [], revision }),
+      onEnd: (error, compactRevision) => context.end(withCompactRevision(error, compactRevision)),
+    },
+  );
   if (behind) control.pause();
   return {
     onMessage(request) {
@@ -165,16 +196,21 @@ function openWatch(
 /** While the client is behind, the watch is paused at the backend; it starts again with the states afterwards. */
 function openLockWatch(
   backend: Backend,
+  principalOf: PrincipalOf,
   request: PipeLockWatchRequest,
   context: StreamContext<readonly LockNews[]>,
 ): StreamSink<PipeLockWatchRequest> {
   validatePipeLockWatch(request);
   let behind = false;
-  const control = backend.watchLocks(request, (events) => {
-    if (context.send(events) || behind) return;
-    behind = true;
-    control.pause();
-  });
+  const control = backend.watchLocks(
+    { ...request, principal: principalOf(context.caller) },
+    (events) => {
+      if (context.send(events) || behind) return;
+      behind = true;
+      control.pause();
+    },
+    (error) => context.end(error),
+  );
   context.onDrain(() => {
     behind = false;
     control.resume();

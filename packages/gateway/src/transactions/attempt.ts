@@ -11,6 +11,7 @@ import {
   type TxnPrepare,
   type TxnPrepareResult,
 } from '@remora/protocol';
+import { CLUSTER } from '../authorisation/clearance.ts';
 import type { BackendReply } from '../backend.ts';
 import { eachOf } from '../routing/calls/each-of.ts';
 import type { NewestRevision } from '../routing/calls/newest-revision.ts';
@@ -79,6 +80,9 @@ const PARTS_AT_A_TIME = 8;
  *      short.
  * AT5. A failure is not remembered, so it says nothing about other attempts at the request: an attempt that another
  *      gateway makes for the same client may be late, and may still commit. The error says so (`unremembered`).
+ * AT6. All parts are prepared by permission of the client. A part whose range knows newer users and roles is prepared
+ *      after the whole transaction was decided about again. Then the decision is the cluster's own: what is prepared
+ *      ends, whoever may do what by then.
  */
 export class Attempt {
   readonly #deps: AttemptDeps;
@@ -216,7 +220,9 @@ export class Attempt {
     const build = () => ({ type: 'txnDecide', txnId, primaryKey, requestId, decision }) as const;
     let reply: RangeReply;
     try {
-      reply = await this.#deps.calls.executeToEnd(build, at(primaryKey), { requestId: `${txnId}/d`, deadlineMs });
+      const decides = { requestId: `${txnId}/d`, deadlineMs };
+      // AT6.
+      reply = await this.#deps.calls.executeToEnd(build, at(primaryKey), decides, CLUSTER);
     } catch (error) {
       // It was committed; only the answer is too large.
       if (isLost(error)) return { type: 'committed', commit, results: undefined, raftTerm: this.#raftTerm };

@@ -3,6 +3,7 @@ import { ManualClock } from '@remora/base/testing';
 import { kvRoutingKey, rangeOp } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { FakeRanges } from '../../test/support/fake-ranges.ts';
+import { CLUSTER } from '../authorisation/clearance.ts';
 import type { RangeCallsDeps } from '../routing/calls/range-calls.ts';
 import { Coordinator } from './coordinator.ts';
 
@@ -19,7 +20,7 @@ test('a transaction counts as under way until ranges have nothing of it any more
   expect(coordinator.inFlight).toBe(0);
   const giveUp = coordinator.command(
     BOTH,
-    { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 },
+    { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000, clearance: CLUSTER },
     () => expect.unreachable('nobody waits'),
     undefined,
   );
@@ -42,7 +43,7 @@ test('a transaction that changes nothing uses no revision up (AT1)', async () =>
   const answered: (number | undefined)[] = [];
   const send = async (command: Parameters<Coordinator['command']>[0]): Promise<void> => {
     const before = answered.length;
-    const identity = { requestId: `r${before}`, deadlineMs: 9_000, timeoutMs: 1_000 };
+    const identity = { requestId: `r${before}`, deadlineMs: 9_000, timeoutMs: 1_000, clearance: CLUSTER };
     coordinator.command(command, identity, (_error, reply) => answered.push(reply?.revision), undefined);
     for (let steps = 0; answered.length === before && steps < 1_000; steps++) {
       for (let turn = 0; turn < 25; turn++) await Promise.resolve();
@@ -65,7 +66,7 @@ test('what it fails for says that it is not remembered (AT5)', async () => {
   ranges.failures.push({ branch: 0, number: 0, code, message: 'there is no such lease' });
   const coordinator = new Coordinator({ ...ranges.calls(), newTxnId: () => 't1' });
   let failure: ServiceError | undefined;
-  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 };
+  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000, clearance: CLUSTER };
   coordinator.command(
     BOTH,
     identity,
@@ -99,7 +100,7 @@ test('a decision that was applied is not undone in other ranges when its answer 
   };
   const coordinator = new Coordinator({ ...calls, execute, newTxnId: () => 't1' });
   let code: string | undefined;
-  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 };
+  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000, clearance: CLUSTER };
   coordinator.command(
     BOTH,
     identity,
@@ -132,7 +133,7 @@ test('what a range tells nothing of is not told as nothing found', async () => {
   const read = rangeOp({ key: Buffer.from('z') }, { revision: 3 });
   const txn = { type: 'txn' as const, txn: { compare: [], success: [put('a'), read], failure: [] } };
   const told: unknown[] = [];
-  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 };
+  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000, clearance: CLUSTER };
   coordinator.command(txn, identity, (error, reply) => void told.push(error ?? reply), undefined);
   for (let steps = 0; told.length === 0 && steps < 1_000; steps++) {
     for (let turn = 0; turn < 25; turn++) await Promise.resolve();
@@ -157,7 +158,7 @@ test.each([
   const coordinator = new Coordinator({ ...calls, execute, newTxnId: () => 't1' });
   const txn = { compare: [], success: [put('a'), { ...put('z'), prevKv: true }], failure: [] };
   const told: unknown[] = [];
-  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 };
+  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000, clearance: CLUSTER };
   coordinator.command({ type: 'txn', txn }, identity, (error, reply) => void told.push(error ?? reply), undefined);
   for (let steps = 0; (told.length === 0 || coordinator.inFlight > 0) && steps < 1_000; steps++) {
     for (let turn = 0; turn < 25; turn++) await Promise.resolve();
@@ -190,7 +191,7 @@ test.each([
   };
   const coordinator = new Coordinator({ ...calls, execute, newTxnId: () => 't1' });
   const told: unknown[] = [];
-  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 };
+  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000, clearance: CLUSTER };
   coordinator.command(BOTH, identity, (error, reply) => void told.push(error ?? reply), undefined);
   for (let steps = 0; (told.length === 0 || coordinator.inFlight > 0) && steps < 1_000; steps++) {
     for (let turn = 0; turn < 25; turn++) await Promise.resolve();
@@ -211,7 +212,7 @@ test('a request that one range has by now, and that was never sent there, is not
   };
   const coordinator = new Coordinator({ ...ranges.calls(), execute, newTxnId: () => 't1' });
   const told: unknown[] = [];
-  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000 };
+  const identity = { requestId: 'r', deadlineMs: 5_000, timeoutMs: 1_000, clearance: CLUSTER };
   coordinator.command(BOTH, identity, (error, reply) => void told.push(error ?? reply), undefined);
   for (let steps = 0; told.length === 0 && steps < 1_000; steps++) {
     for (let turn = 0; turn < 25; turn++) await Promise.resolve();

@@ -2,7 +2,7 @@ import { type Random, ServiceError, toServiceError } from '@remora/base';
 import type { CommandResult, TxnPartOutcome } from '@remora/protocol';
 import type { BackendDone } from '../backend.ts';
 import { type DrawNewest, NewestRevision } from '../routing/calls/newest-revision.ts';
-import { type CommandIdentity, RangeCalls, type RangeCallsDeps } from '../routing/calls/range-calls.ts';
+import { type CallTerms, type CommandIdentity, RangeCalls, type RangeCallsDeps } from '../routing/calls/range-calls.ts';
 import type { TxnRevisions } from './attempt.ts';
 import type { KvCommand } from './plan.ts';
 import { TxnRequest } from './txn-request.ts';
@@ -54,15 +54,15 @@ export class Coordinator {
    */
   command(
     command: KvCommand,
-    options: CommandIdentity & { readonly timeoutMs: number },
+    options: CommandIdentity & CallTerms,
     done: BackendDone<CommandResult>,
     earlier: TxnPartOutcome | undefined,
   ): () => void {
     const { clock } = this.#deps;
-    const { timeoutMs, ...identity } = options;
+    const { timeoutMs, clearance, ...identity } = options;
     const over = new AbortController();
     const timer = clock.setTimer(timeoutMs, () => over.abort(tooLate()));
-    const calls = new RangeCalls(this.#deps, over.signal, clock.monotonicMs() + timeoutMs);
+    const calls = new RangeCalls(this.#deps, over.signal, clock.monotonicMs() + timeoutMs, clearance);
     let canceled = false;
     this.#requests++;
     const end: BackendDone<CommandResult> = (error, reply) => {

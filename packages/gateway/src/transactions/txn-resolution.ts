@@ -1,5 +1,6 @@
 import { keyAfter, ServiceError, type Span, spanContains } from '@remora/base';
 import type { PartResult, RangeReply, TxnCommit, TxnDecide, TxnResolution, TxnState } from '@remora/protocol';
+import { CLUSTER } from '../authorisation/clearance.ts';
 import { eachOf } from '../routing/calls/each-of.ts';
 import { RangeCalls, type RangeCallsDeps } from '../routing/calls/range-calls.ts';
 
@@ -118,7 +119,7 @@ export class TransactionResolution {
     );
     this.#inFlight++;
     try {
-      return await work(new RangeCalls(this.#deps, over.signal, clock.monotonicMs() + SETTLE_MS));
+      return await work(new RangeCalls(this.#deps, over.signal, clock.monotonicMs() + SETTLE_MS, CLUSTER));
     } finally {
       this.#inFlight--;
       timer.cancel();

@@ -11,6 +11,7 @@ import {
   type Txn,
 } from '@remora/protocol';
 import fc from 'fast-check';
+import { CLUSTER } from '../../src/authorisation/clearance.ts';
 import type { BackendReply } from '../../src/backend.ts';
 import { routingSpan } from '../../src/routing/routes/request-keys.ts';
 import { Coordinator } from '../../src/transactions/coordinator.ts';
@@ -214,7 +215,7 @@ export class HistoryWorld {
       return running;
     });
     const coordinator = new Coordinator({ ...calls, newTxnId: () => `t${++this.#names}` });
-    const options = { requestId: seen.requestId, deadlineMs, timeoutMs: TIMEOUT_MS };
+    const options = { requestId: seen.requestId, deadlineMs, timeoutMs: TIMEOUT_MS, clearance: CLUSTER };
     coordinator.command(
       seen.command,
       options,

@@ -1,4 +1,5 @@
 /** Users, roles and permissions: as masters store them, and as nodes learn of them. */
+import { ServiceError } from '@remora/base';
 import { bool, bytes, field, list, maybe, struct, text, uint, union, variant, words } from '../schema/kinds.ts';
 import type { Infer } from '../schema/shape.ts';
 
@@ -96,3 +97,21 @@ export const AuthRevision = struct('revision of users and roles', {
   revision: field(uint, 'The revision.'),
 });
 export interface AuthRevision extends Infer<typeof AuthRevision> {}
+
+/**
+ * The refusal of a request that was allowed by an older revision of users and roles than its leader knows.
+ * `mayCommit`: an earlier attempt at it is in the leader's log, or waits there.
+ */
+export function staleAuth(revision: number, mayCommit: boolean): ServiceError {
+  const message = `users and roles were changed (revision ${revision}); the request has to be allowed again`;
+  return new ServiceError('STALE_AUTH', message, { details: { authRevision: revision, mayCommit } });
+}
+
+/** What `STALE_AUTH` says. */
+export function staleAuthDetails({ details }: ServiceError): {
+  readonly revision: number;
+  readonly mayCommit: boolean;
+} {
+  const revision = details?.authRevision;
+  return { revision: typeof revision === 'number' ? revision : 0, mayCommit: details?.mayCommit === true };
+}

@@ -58,8 +58,14 @@ export const RangeRequest = struct('range request', {
           'A revision that was allocated before the gateway sent the query, or 0. The answer shows every change up to it, and its revision is at least as high. Only gateways set it.',
         ),
       }),
+      /** Asks for the outcome of a command that its client may not send any more, without executing it. */
+      recall: variant(2, { command: field(sealed(Command), 'The command. Unknown fields are refused.') }),
     }),
     'The command or the query.',
+  ),
+  authRevision: field(
+    uint,
+    'The revision of users and roles by which a gateway has allowed it; 0: the cluster itself asks. A leader that knows a newer one sends it back (`STALE_AUTH`).',
   ),
 });
 export interface RangeRequest extends Infer<typeof RangeRequest> {}

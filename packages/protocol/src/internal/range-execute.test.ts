@@ -54,7 +54,7 @@ test.each(ROWS)('when the answer of a range is too large to be sent, $name', ({ 
   });
   let seen: ServiceError | undefined;
   const epoch = { confVersion: 1, version: 1 };
-  const request = { rangeId: 2, epoch, requestId: 'r1', deadlineMs: 1_000, body };
+  const request = { rangeId: 2, epoch, requestId: 'r1', authRevision: 0, deadlineMs: 1_000, body };
   new LinkCaller({ link: pair.client, clock }).call(rangeExecute, request, { timeoutMs: 1_000 }, (error) => {
     seen = error;
   });

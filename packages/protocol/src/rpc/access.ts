@@ -10,6 +10,27 @@
  */
 import { type CertificateNames, ServiceError, unreachable } from '@remora/base';
 
+/**
+ * Who is asking, as far as a caller has identified itself. Undefined where a caller has not. Never taken from anything
+ * that a proxy may set.
+ */
+export interface Principal {
+  /** The name of a user, who may not exist. */
+  readonly name: string;
+  /** `token`: from a log-in with a password, over whichever door. `certificate`: the verified one of the connection. */
+  readonly method: 'password' | 'token' | 'certificate';
+}
+
+/** One connection of a client at the client port. */
+export interface ClientConnection {
+  /** The name of its verified certificate. */
+  readonly certificateName: string | undefined;
+  /** Its address, without the port. */
+  readonly address: string;
+  /** The token of its latest log-in. */
+  token: string | undefined;
+}
+
 export type Caller =
   | { readonly kind: 'local' }
   | { readonly kind: 'node'; readonly nodeId: number }
@@ -19,13 +40,12 @@ export type Caller =
    */
   | { readonly kind: 'joiner'; readonly claims: number; readonly certificate?: CertificateNames | undefined }
   /** At the client port. */
-  | { readonly kind: 'client' };
+  | { readonly kind: 'client'; readonly connection: ClientConnection };
 
 /** The callers of a method outside this process. `joiners` includes nodes. */
 export type Callers = 'clients' | 'nodes' | 'joiners';
 
 export const LOCAL_CALLER: Caller = { kind: 'local' };
-export const CLIENT_CALLER: Caller = { kind: 'client' };
 /** A caller that presented nothing. */
 export const ANONYMOUS_CALLER = { kind: 'joiner', claims: 0 } as const satisfies Caller;
 

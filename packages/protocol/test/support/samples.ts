@@ -163,6 +163,7 @@ export const REQUESTS: readonly RangeRequest[] = [
     epoch: { confVersion: 1, version: 1 },
     requestId: 'r-1',
     deadlineMs: 1_000.25,
+    authRevision: 5,
     body: { kind: 'command' as const, command },
   })),
   ...QUERIES.map((query) => ({
@@ -170,7 +171,16 @@ export const REQUESTS: readonly RangeRequest[] = [
     epoch: { confVersion: 1, version: 1 },
     requestId: '',
     deadlineMs: 0,
+    authRevision: 0,
     body: { kind: 'query' as const, query, notBefore: 7 },
+  })),
+  ...COMMANDS.slice(0, 2).map((command) => ({
+    rangeId: 2,
+    epoch: { confVersion: 1, version: 1 },
+    requestId: 'r-2',
+    deadlineMs: 1_000,
+    authRevision: 5,
+    body: { kind: 'recall' as const, command },
   })),
 ];
 

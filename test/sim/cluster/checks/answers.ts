@@ -157,11 +157,12 @@ export function checkedBackend(backend: Backend, answers: Answers): Backend {
     nodeId: backend.nodeId,
     view: () => backend.view(),
     rangeTimeMs: () => backend.rangeTimeMs(),
+    check: (principal, needs) => backend.check(principal, needs),
     watch: (options, listener) => {
       answers.watches++;
       return backend.watch(options, listener);
     },
-    watchLocks: (options, listener) => backend.watchLocks(options, listener),
+    watchLocks: (options, listener, onEnd) => backend.watchLocks(options, listener, onEnd),
     command: (command, options, done) => {
       const { requestId } = options;
       const refused = ({ code }: ServiceError): void => answers.refused(command, requestId, code);

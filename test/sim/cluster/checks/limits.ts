@@ -40,8 +40,9 @@ export function checkedLimits(backend: Backend, fail: (error: unknown) => void):
     nodeId: backend.nodeId,
     view: () => backend.view(),
     rangeTimeMs: () => backend.rangeTimeMs(),
+    check: (principal, needs) => backend.check(principal, needs),
     watch: (options, listener) => backend.watch(options, listener),
-    watchLocks: (options, listener) => backend.watchLocks(options, listener),
+    watchLocks: (options, listener, onEnd) => backend.watchLocks(options, listener, onEnd),
     command: (command, options, done) => backend.command(command, options, refusing(command, done)),
     query: (query, options, done) => backend.query(query, options, refusing(query, done)),
   };

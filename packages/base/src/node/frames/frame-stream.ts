@@ -155,6 +155,11 @@ export class FrameStream {
     return peerCertificateOf(this.#socket);
   }
 
+  /** The same without the port. */
+  get peerHost(): string {
+    return this.#socket.remoteAddress ?? '';
+  }
+
   /** The name of the other end's certificate, if it was verified. */
   get verifiedName(): string | undefined {
     return verifiedName(this.#socket);

@@ -69,6 +69,7 @@ export class Entry implements NodeEntry {
 
   async #startClients(): Promise<void> {
     const { options, clock, random, logger, backend, admission, master, dialer, nodes, health } = this.#deps;
+    const identification = this.#deps.authenticator;
     const { requestBytesMax, txnOpsMax } = options;
     const requestLimits = { requestBytesMax, txnOpsMax };
     const messageBytesMax = pipeFrameBytesMax(requestBytesMax);
@@ -76,9 +77,9 @@ export class Entry implements NodeEntry {
     const onBusy = admission.countBusy;
     const onMalformed = (): void => admission.countMalformed('grpc');
     const secure = this.#tls.port('client');
-    const server = new ClientServer({ logger, clock, limits, secure, onBusy, onMalformed });
+    const server = new ClientServer({ logger, clock, identification, limits, secure, onBusy, onMalformed });
     this.#pipe = createPipeService({
-      ...{ backend, clock, logger, requestLimits, onBusy },
+      ...{ backend, clock, logger, identification, requestLimits, onBusy },
       cluster: this.#deps.shownClusterId,
       conditions: () => health.conditions(),
       onMalformed: () => admission.countMalformed('pipe'),
@@ -106,6 +107,7 @@ export class Entry implements NodeEntry {
     if (options.roles.includes('gateway'))
       this.#endpoint = createHttpEndpoint({
         ...{ ...this.#deps, etcd: this.#etcd, requestBytesMax: options.requestBytesMax },
+        identification: this.#deps.authenticator,
         ...{ onMalformed, onWaitRefused: admission.countWait },
       });
     this.#ports.show('http', () => this.#endpoint);

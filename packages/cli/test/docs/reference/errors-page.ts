@@ -30,6 +30,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   AUTH_REFUSED: 'users, roles or permissions are not as the change assumes; the message says what to do',
   RANGE_NOT_FOUND: 'the range has ended or is not on this node',
   NOT_LEADER: 'another node leads the range',
+  STALE_AUTH: 'users or roles were changed; the gateway decides again whether the request is allowed',
   STALE_EPOCH: 'the range was split, merged or moved since the route was looked up',
   UNAVAILABLE: 'nobody can serve the request at the moment',
   RESOURCE_EXHAUSTED: 'a limit is reached; the message names it',

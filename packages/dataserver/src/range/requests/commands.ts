@@ -6,6 +6,7 @@ import {
   isTxnCommand,
   type RangeReply,
   type RangeRequest,
+  staleAuth,
   type TxnPart,
 } from '@remora/protocol';
 import type { RangeMeter } from '../../state/effects.ts';
@@ -55,6 +56,9 @@ interface CommandDeps {
  * CM5. A request may be over a limit at one attempt and within it at another. So a request of which an earlier attempt
  *      is known here, applied or in progress, is not refused for a limit; nor is a prepare refused because a command
  *      waits for what the prepare would hold. The caller of a refused request holds nothing and waits for nothing.
+ * CM6. A command that its client may not send, or for which that has to be decided again, is not proposed. Its caller
+ *      may have sent it before, when that was allowed: it is answered with the outcome if that is remembered. Otherwise
+ *      the error says whether an earlier attempt is in progress here.
  */
 export class Commands {
   readonly #deps: CommandDeps;
@@ -87,6 +91,19 @@ export class Commands {
     const outcome = this.#remembered(request);
     if (outcome === undefined || isPartial(outcome)) done(this.#deps.context.staleEpoch(), undefined);
     else this.#answerRemembered(command, outcome, done);
+  }
+
+  /** CM6. */
+  recall(request: RangeRequest, command: Command, authRevision: number, done: RangeDone): void {
+    const { context, proposals, intentWaitQueue } = this.#deps;
+    const { requestId } = request;
+    if (!context.leading) return done(context.notLeader(), undefined);
+    if (context.sealed !== undefined) return done(context.sealed, undefined);
+    if (!context.serving) return done(catchingUp(), undefined);
+    const outcome = this.#remembered(request);
+    if (outcome !== undefined && !isPartial(outcome)) return this.#answerRemembered(command, outcome, done);
+    const isInProgress = requestId !== '' && (proposals.isInFlight(requestId) || intentWaitQueue.isWaiting(requestId));
+    done(staleAuth(authRevision, outcome !== undefined || isInProgress), undefined);
   }
 
   /** Whether an earlier attempt of a request has been applied, or may still be. */
@@ -139,7 +156,7 @@ export class Commands {
     const { sealed } = context;
     if (sealed !== undefined) return sealed;
     // Before that the time of the range may lag, and deadlines would be checked against it.
-    if (!context.serving) return new ServiceError('UNAVAILABLE', 'the new leader of the range is catching up');
+    if (!context.serving) return catchingUp();
     const rangeTimeMs = context.time.nowMs();
     const aheadMs = request.deadlineMs - rangeTimeMs;
     if (aheadMs < 0) {
@@ -189,6 +206,10 @@ class ClientCommand implements QueuedCommand {
     else if (answer instanceof ServiceError) this.#done(answer, undefined);
     else this.#done(undefined, answer);
   }
+}
+
+function catchingUp(): ServiceError {
+  return new ServiceError('UNAVAILABLE', 'the new leader of the range is catching up');
 }
 
 function answerOf(context: ReplicaContext, outcome: Outcome): RangeReply | ServiceError {

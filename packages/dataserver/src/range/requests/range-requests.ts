@@ -1,5 +1,5 @@
 import type { ServiceError } from '@remora/base';
-import type { Command, RangeRequest } from '@remora/protocol';
+import { type Command, type RangeRequest, staleAuth } from '@remora/protocol';
 import type { SplitReasons } from '../../splitting/split-reasons.ts';
 import { commandWithin } from '../../state/request-bounds.ts';
 import type { LeaseManager } from '../leases/lease-manager.ts';
@@ -22,6 +22,8 @@ interface RangeRequestsDeps {
   readonly leases: LeaseManager;
   readonly splitReasons: SplitReasons;
   readonly backpressure: SplitBackpressure;
+  /** The revision of users and roles that this node knows; 0: none. */
+  readonly authRevision: () => number;
 }
 
 /** The waits that a command may already have passed, in their order (RE2). */
@@ -36,6 +38,9 @@ type Passed = (typeof PASSED)[keyof typeof PASSED];
  *      have been split or merged meanwhile.
  * RE2. A command waits for at most one thing of each kind, in the order of `PASSED`, and only at a leader that serves
  *      the range. Without a wait it goes from `execute` to the log in one call.
+ * RE3. A request that a gateway has allowed by an older revision of users and roles than this node knows is not
+ *      executed, and a command not proposed after a wait either: the gateway decides again. A command of which the
+ *      outcome is remembered is answered with it, whoever may send it now.
  */
 export class RangeRequests {
   readonly #deps: RangeRequestsDeps;
@@ -51,12 +56,17 @@ export class RangeRequests {
   execute(request: RangeRequest, onCancel: OnCancel, done: RangeDone, passed: Passed = PASSED.nothing): void {
     const { context, commands, leases, splitReasons } = this.#deps;
     if (passed === PASSED.nothing && this.#isHeld(request, onCancel, done)) return;
-    const { body, epoch } = request;
+    const { body, epoch, authRevision } = request;
+    const isStaleAuth = authRevision !== 0 && authRevision < this.#deps.authRevision(); // RE3
     if (body.kind === 'query') {
+      if (isStaleAuth) return done(staleAuth(this.#deps.authRevision(), false), undefined);
       const { query, notBefore } = body;
       return this.#query(request, { query, epoch, notBefore }, onCancel, done);
     }
     const { command } = body;
+    if (body.kind === 'recall' || isStaleAuth) {
+      return commands.recall(request, command, this.#deps.authRevision(), done);
+    }
     const isMisrouted = context.isStale(epoch) || !commandWithin(context.state.bounds, command); // RE1
     if (context.serving && !isMisrouted && this.#waits(request, command, done, passed)) return;
     if (splitReasons.watching) splitReasons.asked(request, commandBytes(command));

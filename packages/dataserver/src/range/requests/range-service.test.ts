@@ -30,7 +30,8 @@ async function serving() {
   return (command: LockCommand, extra: Partial<RangeRequest>): string | undefined => {
     let told: ServiceError | undefined;
     const body = { kind: 'command', command: { type: 'lock', command } } as const;
-    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId: 'r', deadlineMs: 9_000, body, ...extra };
+    const { rangeId, epoch } = RANGE;
+    const request = { rangeId, epoch, requestId: 'r', deadlineMs: 9_000, authRevision: 0, body, ...extra };
     channel.call(rangeExecute, request, { timeoutMs: 1_000 }, (error) => {
       told = error;
     });

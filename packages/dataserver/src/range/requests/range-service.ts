@@ -47,7 +47,7 @@ export function serveRanges(registry: RpcRegistry, deps: RangeServiceDeps): void
     if (replica instanceof ServiceError) return done(replica, undefined);
     const { body } = request;
     const malformed =
-      context.caller.kind === 'local' && body.kind === 'command' ? malformation(request, body.command) : undefined;
+      context.caller.kind === 'local' && body.kind !== 'query' ? malformation(request, body.command) : undefined;
     if (malformed !== undefined) return done(malformed, undefined);
     replica.requests.execute(request, (fn) => context.onCancel(fn), done);
   });

@@ -18,7 +18,7 @@ import { expect, test } from 'vitest';
 import { ClusterCalls } from '../cluster-calls.ts';
 import { RecoveryApi } from './recovery-api.ts';
 
-const CALL = { timeoutMs: 5_000, callerMs: undefined, seen: { newest: 0 } };
+const CALL = { timeoutMs: 5_000, callerMs: undefined, seen: { newest: 0 }, principal: undefined };
 const RANGE: RangeDescriptor = {
   ...{ rangeId: 2, start: EMPTY_BYTES, end: EMPTY_BYTES, epoch: { confVersion: 4, version: 2 } },
   replicas: [1, 2, 3].map((nodeId) => ({ replicaId: 20 + nodeId, nodeId, type: 'voter' })),

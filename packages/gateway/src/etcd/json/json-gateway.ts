@@ -1,9 +1,9 @@
 import { type Clock, type Logger, ServiceError, type Timer, toServiceError } from '@remora/base';
 import { ETCD_SCHEMA } from '@remora/protocol/etcd';
 import {
+  type CallerInfo,
   callInfo,
   noteRevision,
-  type SeenRevision,
   type StreamHandler,
   type StreamSink,
   TIMEOUT_LIMITS,
@@ -26,8 +26,7 @@ export interface JsonRequest {
   readonly text: string;
   /** The time until the caller's own deadline, in ms. */
   readonly callerMs: number | undefined;
-  /** Of the connection. */
-  readonly seen: SeenRevision;
+  readonly caller: CallerInfo;
   /** Aborts when the client is gone or the node stops; its reason is the error of the call. */
   readonly signal: AbortSignal;
 }
@@ -109,7 +108,7 @@ export class JsonGateway {
       case 'duplex': {
         const requests = parsed(request.text, readJsonValues).map((value) => fromJson(types.request, value));
         if (requests.length === 0) throw new ServiceError('INVALID_ARGUMENT', 'the body is empty; send a JSON object');
-        const open = (sink: StreamSink<unknown>, resume: () => void) => method.open(sink, resume, request.seen);
+        const open = (sink: StreamSink<unknown>, resume: () => void) => method.open(sink, resume, request.caller);
         return this.#streaming(open, types.response, method.statusOf, request, {
           requests,
           halfClose: ENDS_WITH_REQUESTS.has(name),
@@ -117,7 +116,8 @@ export class JsonGateway {
       }
       case 'serverStream': {
         const requests = [this.#requestOf(types.request, request)];
-        return this.#streaming(method.open, types.response, method.statusOf, request, {
+        const open = (sink: StreamSink<unknown>) => method.open(sink, request.caller);
+        return this.#streaming(open, types.response, method.statusOf, request, {
           requests,
           halfClose: false,
         });
@@ -131,7 +131,7 @@ export class JsonGateway {
     types: { readonly request: string; readonly response: string },
     request: JsonRequest,
   ): Promise<ApiAnswer> {
-    const { seen, signal, callerMs } = request;
+    const { caller, signal, callerMs } = request;
     const message = this.#requestOf(types.request, request);
     const leave = method.kind === 'waiting' ? this.#slot() : () => {};
     let late: Timer | undefined;
@@ -152,11 +152,11 @@ export class JsonGateway {
         };
         signal.addEventListener('abort', onAbort, { once: true });
         late = this.#atDeadline(callerMs, stop);
-        const call = callInfo(callerMs, TIMEOUT_LIMITS, seen);
+        const call = callInfo(callerMs, TIMEOUT_LIMITS, caller);
         if (method.kind === 'waiting') giveUp = method.handle(message, call, ended);
         else giveUp = method.handle(message, call, ended) ?? giveUp;
       });
-      noteRevision(seen, response);
+      noteRevision(caller.seen, response);
       return { status: 200, headers: ANSWER_HEADERS, body: toJson(types.response, response) };
     } finally {
       late?.cancel();
@@ -176,7 +176,7 @@ export class JsonGateway {
     open: (sink: StreamSink<unknown>, resume: () => void) => StreamHandler<unknown>,
     response: string,
     statusOf: Method['statusOf'],
-    { seen, callerMs }: JsonRequest,
+    { caller, callerMs }: JsonRequest,
     input: { readonly requests: readonly unknown[]; readonly halfClose: boolean },
   ): ApiAnswer {
     const leave = this.#slot();
@@ -184,7 +184,7 @@ export class JsonGateway {
       const source = new JsonLines(
         {
           write: (message) => {
-            noteRevision(seen, message);
+            noteRevision(caller.seen, message);
             return sink.write({ result: toJson(response, message) });
           },
           unread: () => sink.unread(),

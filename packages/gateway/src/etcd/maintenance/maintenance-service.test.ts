@@ -18,7 +18,7 @@ import { etcdStatus } from '../errors.ts';
 import { Headers } from '../headers.ts';
 import { EtcdMaintenance } from './maintenance-service.ts';
 
-const CALL: CallInfo = { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 } };
+const CALL: CallInfo = { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 }, principal: undefined };
 const COMPACTED = new ServiceError('COMPACTED', 'compacted');
 
 function pair(key: string, value = `value of ${key}`): KeyValue {
@@ -36,6 +36,8 @@ class PagedBackend {
   /** Whether queries are left without an answer. */
   silent = false;
   canceled = 0;
+
+  check(): void {}
 
   constructor(pages: readonly (readonly KeyValue[])[]) {
     this.pages = pages;
@@ -195,7 +197,7 @@ describe('a snapshot', () => {
   test('is the image of a backup, in the size and with the hash that etcdctl looks for', async () => {
     const { maintenance, backend } = bed([[pair('a'), pair('b', 'x'.repeat(100_000))], [], [pair('c')]]);
     const sink = new SnapshotSink();
-    maintenance.snapshot(sink).onRequest({});
+    maintenance.snapshot(sink, CALL).onRequest({});
     expect(await sink.ended).toBeUndefined();
     const [header, ...pages] = await partsOf(sink.image);
     expect(header).toMatchObject({ header: { clusterId: 'c', revision: 9, pairs: 3, program: '0.0.0-test' } });
@@ -218,7 +220,7 @@ describe('a snapshot', () => {
     const { maintenance, backend } = bed();
     const sink = new SnapshotSink();
     sink.keepsUp = false;
-    const stream = maintenance.snapshot(sink);
+    const stream = maintenance.snapshot(sink, CALL);
     stream.onRequest({});
     await expect.poll(() => sink.blobs.length).toBe(1);
     const asked = backend.asked.length;
@@ -235,16 +237,16 @@ describe('a snapshot', () => {
     const sinks = Array.from({ length: 4 }, () => new SnapshotSink());
     for (const sink of sinks) {
       sink.keepsUp = false;
-      maintenance.snapshot(sink).onRequest({});
+      maintenance.snapshot(sink, CALL).onRequest({});
     }
     await expect.poll(() => sinks.map(({ blobs }) => blobs.length)).toEqual([1, 1, 1, 1]);
     clock.advance(59_000);
-    expect(() => maintenance.snapshot(new SnapshotSink()).onRequest({})).toThrow('already answers 4 calls');
+    expect(() => maintenance.snapshot(new SnapshotSink(), CALL).onRequest({})).toThrow('already answers 4 calls');
     clock.advance(2_000);
     for (const sink of sinks) expect(await sink.ended).toMatchObject({ code: 'DEADLINE_EXCEEDED' });
     await new Promise(setImmediate);
     const next = new SnapshotSink();
-    maintenance.snapshot(next).onRequest({});
+    maintenance.snapshot(next, CALL).onRequest({});
     expect(await next.ended).toBeUndefined();
   });
 
@@ -252,7 +254,7 @@ describe('a snapshot', () => {
     const { maintenance, backend } = bed();
     backend.fails = 4;
     const sink = new SnapshotSink();
-    maintenance.snapshot(sink).onRequest({});
+    maintenance.snapshot(sink, CALL).onRequest({});
     expect(await sink.ended).toMatchObject({ code: 'COMPACTED' });
     await expect(partsOf(sink.image)).rejects.toThrow('is incomplete');
   });
@@ -260,7 +262,7 @@ describe('a snapshot', () => {
   test('stops when its client leaves', async () => {
     const { maintenance, backend } = bed();
     backend.silent = true;
-    const stream = maintenance.snapshot(new SnapshotSink());
+    const stream = maintenance.snapshot(new SnapshotSink(), CALL);
     stream.onRequest({});
     stream.onClose();
     expect(backend.canceled).toBe(1);

@@ -2,7 +2,8 @@ import { type Clock, type Random, ServiceError, toServiceError } from '@remora/b
 import type * as pb from '@remora/protocol/etcd';
 import { ClusterCalls } from '../../admin/cluster-calls.ts';
 import type { Backend } from '../../backend.ts';
-import type { CallDone, CallInfo, GiveUp, StreamHandler, StreamSink } from '../../calls.ts';
+import type { CallDone, CallerInfo, CallInfo, GiveUp, StreamHandler, StreamSink } from '../../calls.ts';
+import { ANY_USER, root } from '../etcd-needs.ts';
 import type { EtcdNode } from '../etcd-node.ts';
 import type { Headers } from '../headers.ts';
 import { answering } from '../replies.ts';
@@ -11,7 +12,7 @@ import { alarmsOf, alarmText, answerAlarm } from './alarms.ts';
 import { KeyHash } from './key-hash.ts';
 import { KeyScans } from './key-scans.ts';
 import { badTransferee, moveLeaders } from './move-leader.ts';
-import { asked, plainKeyPages } from './plain-keys.ts';
+import { type Asking, asked, plainKeyPages } from './plain-keys.ts';
 import { SnapshotStream } from './snapshot-stream.ts';
 
 export interface MaintenanceDeps {
@@ -72,13 +73,19 @@ export class EtcdMaintenance {
     );
   }
 
-  alarm(request: pb.AlarmRequest, { seen }: CallInfo, done: CallDone<pb.AlarmResponse>): undefined {
-    const { headers, node } = this.#deps;
+  alarm(request: pb.AlarmRequest, { seen, principal }: CallInfo, done: CallDone<pb.AlarmResponse>): undefined {
+    const { backend, headers, node } = this.#deps;
+    backend.check(principal, request.action === 0 ? ANY_USER : root('change alarms'));
     done(undefined, { alarms: answerAlarm(request, node.conditions()), header: headers.latest(seen) });
   }
 
   /** Nodes reclaim space in the background all the time, so there is nothing to do. */
-  defragment(_request: pb.DefragmentRequest, { seen }: CallInfo, done: CallDone<pb.DefragmentResponse>): undefined {
+  defragment(
+    _request: pb.DefragmentRequest,
+    { seen, principal }: CallInfo,
+    done: CallDone<pb.DefragmentResponse>,
+  ): undefined {
+    this.#deps.backend.check(principal, root('defragment'));
     done(undefined, { header: this.#deps.headers.latest(seen) });
   }
 
@@ -98,11 +105,12 @@ export class EtcdMaintenance {
   }
 
   /** MT2. */
-  #hashed(revision: number, { seen, timeoutMs }: CallInfo, done: CallDone<pb.HashKVResponse>): GiveUp {
+  #hashed(revision: number, { seen, timeoutMs, principal }: CallInfo, done: CallDone<pb.HashKVResponse>): GiveUp {
+    this.#deps.backend.check(principal, root('hash all keys'));
     const leave = this.#scans.enter();
     const over = new AbortController();
     const late = this.#deps.clock.setTimer(timeoutMs, () => over.abort());
-    this.#hashOf(revision, over.signal)
+    this.#hashOf(revision, { signal: over.signal, principal })
       .then(
         ({ newest, ...response }) => done(undefined, { ...response, header: this.#deps.headers.latest(seen, newest) }),
         (error: unknown) => done(over.signal.aborted ? tooLate() : toServiceError(error), undefined),
@@ -116,31 +124,34 @@ export class EtcdMaintenance {
 
   async #hashOf(
     revision: number,
-    signal: AbortSignal,
+    asking: Asking,
   ): Promise<Omit<pb.HashKVResponse, 'header'> & { readonly newest: number }> {
     const { backend } = this.#deps;
     const hash = new KeyHash();
     let hashRevision = revision;
-    for await (const page of plainKeyPages(backend, { revision, signal })) {
+    for await (const page of plainKeyPages(backend, { revision, ...asking })) {
       for (const kv of page.kvs) hash.add(kv);
       hashRevision = page.revision;
     }
-    const { result, revision: newest } = await asked(backend, { type: 'status' }, signal);
+    const { result, revision: newest } = await asked(backend, { type: 'status' }, asking);
     const compactRevision = result.type === 'status' ? result.status.compactRevision : 0;
     return { hash: hash.value, compactRevision, hashRevision, newest };
   }
 
-  snapshot(sink: StreamSink<pb.SnapshotResponse>): StreamHandler<pb.SnapshotRequest> {
+  snapshot(sink: StreamSink<pb.SnapshotResponse>, { principal }: CallerInfo): StreamHandler<pb.SnapshotRequest> {
     const { backend, headers, clock, node } = this.#deps;
-    return new SnapshotStream({ backend, headers, clock, scans: this.#scans, program: node.program }, sink);
+    backend.check(principal, root('take snapshots'));
+    return new SnapshotStream({ backend, headers, clock, scans: this.#scans, program: node.program, principal }, sink);
   }
 
   /** Like etcd's: only the member that `Status` calls the leader takes it. */
   moveLeader(request: pb.MoveLeaderRequest, call: CallInfo, done: CallDone<pb.MoveLeaderResponse>): GiveUp {
     const { backend, headers, clock } = this.#deps;
+    backend.check(call.principal, root('move leaders'));
+    const asking = { principal: call.principal };
     const over = new AbortController();
     const move = async (): Promise<void> => {
-      const { result } = await asked(backend, { type: 'status' }, over.signal);
+      const { result } = await asked(backend, { type: 'status' }, { signal: over.signal, ...asking });
       const from = result.type === 'status' ? result.status.leaderNode : 0;
       if (from !== backend.nodeId) throw notLeader(from);
       const to = Number(request.targetID);

@@ -1,11 +1,16 @@
 import { type Bytes, EMPTY_BYTES, ServiceError, toServiceError } from '@remora/base';
 import type { KeyValue, Query, QueryResult } from '@remora/protocol';
-import type { Backend, BackendReply } from '../../backend.ts';
+import type { Asked, Backend, BackendReply } from '../../backend.ts';
 
 export interface KeyPage {
   readonly kvs: readonly KeyValue[];
   /** The revision that all pages show. */
   readonly revision: number;
+}
+
+/** Who asks, and for how long. */
+export interface Asking extends Asked {
+  readonly signal: AbortSignal;
 }
 
 const PAGE_BYTES = 1024 * 1024;
@@ -21,12 +26,12 @@ const PAGE_TIMEOUT_MS = 10_000;
  */
 export async function* plainKeyPages(
   backend: Backend,
-  { revision, signal }: { readonly revision: number; readonly signal: AbortSignal },
+  { revision, ...asking }: Asking & { readonly revision: number },
 ): AsyncGenerator<KeyPage, undefined> {
   let at = revision;
   for (let key: Bytes | undefined = EMPTY_BYTES; key !== undefined; ) {
     const query: Query = { type: 'scan', key, end: EMPTY_BYTES, revision: at, bytes: PAGE_BYTES };
-    const { result, revision: newest } = await asked(backend, query, signal);
+    const { result, revision: newest } = await asked(backend, query, asking);
     if (result.type !== 'scan') throw new ServiceError('INTERNAL', `a scan was answered with ${result.type}`);
     if (at === 0) at = newest;
     yield { kvs: result.kvs, revision: at };
@@ -35,7 +40,11 @@ export async function* plainKeyPages(
 }
 
 /** Asks the backend, as a promise that rejects when the signal aborts. */
-export function asked(backend: Backend, query: Query, signal: AbortSignal): Promise<BackendReply<QueryResult>> {
+export function asked(
+  backend: Backend,
+  query: Query,
+  { signal, principal }: Asking,
+): Promise<BackendReply<QueryResult>> {
   return new Promise((resolve, reject) => {
     let cancel = (): void => {};
     const onAbort = (): void => {
@@ -45,7 +54,7 @@ export function asked(backend: Backend, query: Query, signal: AbortSignal): Prom
     if (signal.aborted) return onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
     // A backend may answer before it returns.
-    cancel = backend.query(query, { timeoutMs: PAGE_TIMEOUT_MS }, (error, reply) => {
+    cancel = backend.query(query, { timeoutMs: PAGE_TIMEOUT_MS, principal }, (error, reply) => {
       signal.removeEventListener('abort', onAbort);
       if (reply === undefined) reject(toServiceError(error));
       else resolve(reply);

@@ -2,13 +2,13 @@ import { createHash, type Hash } from 'node:crypto';
 import { type Clock, ServiceError, type Timer, toServiceError } from '@remora/base';
 import { BackupEncoder, SNAPSHOT_BLOCK_BYTES } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
-import type { Backend } from '../../backend.ts';
+import type { Asked, Backend } from '../../backend.ts';
 import type { StreamHandler, StreamSink } from '../../calls.ts';
 import type { Headers } from '../headers.ts';
 import type { KeyScans } from './key-scans.ts';
 import { plainKeyPages } from './plain-keys.ts';
 
-export interface SnapshotDeps {
+export interface SnapshotDeps extends Asked {
   readonly backend: Backend;
   readonly headers: Headers;
   readonly clock: Clock;
@@ -76,7 +76,7 @@ export class SnapshotStream implements StreamHandler<pb.SnapshotRequest> {
   }
 
   async #send(): Promise<void> {
-    const { backend, clock, program } = this.#deps;
+    const { backend, clock, program, principal } = this.#deps;
     const { signal } = this.#over;
     const pairs = await this.#count();
     const encoder = new BackupEncoder();
@@ -84,7 +84,7 @@ export class SnapshotStream implements StreamHandler<pb.SnapshotRequest> {
     const header = { clusterId, revision: this.#revision, pairs, takenAtMs: clock.wallMs(), program };
     await this.#put(encoder.begin(header));
     let sent = 0;
-    for await (const { kvs } of plainKeyPages(backend, { revision: this.#revision, signal })) {
+    for await (const { kvs } of plainKeyPages(backend, { revision: this.#revision, signal, principal })) {
       if (kvs.length > 0) await this.#put(encoder.pairs(kvs));
       sent += kvs.length;
     }
@@ -101,9 +101,10 @@ export class SnapshotStream implements StreamHandler<pb.SnapshotRequest> {
 
   /** SN1. */
   async #count(): Promise<number> {
+    const { backend, principal } = this.#deps;
     const { signal } = this.#over;
     let pairs = 0;
-    for await (const { kvs, revision } of plainKeyPages(this.#deps.backend, { revision: 0, signal })) {
+    for await (const { kvs, revision } of plainKeyPages(backend, { revision: 0, signal, principal })) {
       this.#revision = revision;
       pairs += kvs.length;
       for (const { key, value } of kvs) this.#expectedBytes += key.length + value.length + PAIR_OVERHEAD_BYTES;

@@ -1,7 +1,7 @@
 import { assert, type ServiceError } from '@remora/base';
 import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
-import type { Backend, BackendDone, RequestOptions } from '../../backend.ts';
+import type { Asked, Backend, BackendDone, RequestOptions } from '../../backend.ts';
 import { checkSize, opBytes, type RequestLimits, txnBytes } from '../../request-limits.ts';
 import type { Headers } from '../headers.ts';
 import { expectType } from '../kv-responses.ts';
@@ -20,13 +20,21 @@ const STEP_TIMEOUT_MS = 10_000;
 /** The backend as promises, for calls of several steps. */
 export class BackendCalls {
   readonly backend: Backend;
+  readonly principal: Asked['principal'];
   readonly #headers: Headers;
   readonly #limits: RequestLimits;
 
-  constructor(backend: Backend, headers: Headers, limits: RequestLimits) {
+  /** `principal`: for whom it acts. */
+  constructor(backend: Backend, headers: Headers, limits: RequestLimits, principal: Asked['principal']) {
     this.backend = backend;
     this.#headers = headers;
     this.#limits = limits;
+    this.principal = principal;
+  }
+
+  /** The same for another caller. */
+  as(principal: Asked['principal']): BackendCalls {
+    return new BackendCalls(this.backend, this.#headers, this.#limits, principal);
   }
 
   /** The header after an event of a watch; watches do not know the term. */
@@ -46,14 +54,15 @@ export class BackendCalls {
   ): Promise<Step<Type>> {
     if (command.type === 'kv') checkSize(opBytes(command.op), this.#limits);
     if (command.type === 'txn') checkSize(txnBytes(command.txn), this.#limits);
-    const all = { timeoutMs: STEP_TIMEOUT_MS, ...options };
+    const all = { timeoutMs: STEP_TIMEOUT_MS, principal: this.principal, ...options };
     return this.#step(type, (done) => void this.backend.command(command, all, done));
   }
 
   /** @throws ServiceError REQUEST_TOO_LARGE */
   async query<Type extends QueryResult['type']>(query: Query, type: Type): Promise<Step<Type>> {
     if (query.type === 'range') checkSize(opBytes(query.op), this.#limits);
-    return this.#step(type, (done) => void this.backend.query(query, { timeoutMs: STEP_TIMEOUT_MS }, done));
+    const options = { timeoutMs: STEP_TIMEOUT_MS, principal: this.principal };
+    return this.#step(type, (done) => void this.backend.query(query, options, done));
   }
 
   #step<Type extends AnyResult['type']>(

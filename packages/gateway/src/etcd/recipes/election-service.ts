@@ -1,7 +1,7 @@
 import { asBuffer, type Random, ServiceError } from '@remora/base';
 import type { KvOp } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
-import type { CallDone, CallInfo, GiveUp, StreamHandler, StreamSink, TakeBack } from '../../calls.ts';
+import type { CallDone, CallerInfo, CallInfo, GiveUp, StreamHandler, StreamSink, TakeBack } from '../../calls.ts';
 import { fromKeyValue } from '../kv-responses.ts';
 import { attended } from './attended.ts';
 import type { BackendCalls } from './backend-calls.ts';
@@ -34,23 +34,25 @@ export class EtcdElection {
 
   campaign(
     request: pb.v3electionpb.CampaignRequest,
-    _call: CallInfo,
+    { principal }: CallInfo,
     done: CallDone<pb.v3electionpb.CampaignResponse>,
   ): TakeBack {
-    const deps = { calls: this.#calls, random: this.#random };
+    const { calls, line } = this.#for(principal);
     return attended(done, (signal) =>
-      underLease(deps, request.lease, (lease) => this.#campaign({ ...request, lease }, signal)),
+      underLease({ calls, random: this.#random }, request.lease, (lease) =>
+        campaigned(line, { ...request, lease }, signal),
+      ),
     );
   }
 
   proclaim(
     request: pb.v3electionpb.ProclaimRequest,
-    _call: CallInfo,
+    { principal }: CallInfo,
     done: CallDone<pb.v3electionpb.ProclaimResponse>,
   ): GiveUp {
     const leader = given(request.leader);
     return attended(done, async () => {
-      const { result, header } = await this.#line.change(placeOf(leader), putOp(leader, request.value));
+      const { result, header } = await this.#for(principal).line.change(placeOf(leader), putOp(leader, request.value));
       if (!result.succeeded) throw notLeader();
       return { header };
     });
@@ -58,49 +60,63 @@ export class EtcdElection {
 
   leader(
     request: pb.v3electionpb.LeaderRequest,
-    _call: CallInfo,
+    { principal }: CallInfo,
     done: CallDone<pb.v3electionpb.LeaderResponse>,
   ): GiveUp {
     return attended(done, async () => {
-      const { kv, header } = await this.#line.head(request.name);
+      const { kv, header } = await this.#for(principal).line.head(request.name);
       if (kv === undefined) throw noLeader();
       return { header, kv: fromKeyValue(kv) };
     });
   }
 
-  observe(sink: StreamSink<pb.v3electionpb.LeaderResponse>): StreamHandler<pb.v3electionpb.LeaderRequest> {
-    return new LeaderObserver({ calls: this.#calls, line: this.#line }, sink);
+  observe(
+    sink: StreamSink<pb.v3electionpb.LeaderResponse>,
+    { principal }: CallerInfo,
+  ): StreamHandler<pb.v3electionpb.LeaderRequest> {
+    return new LeaderObserver(this.#for(principal), sink);
   }
 
   /** Has no effect if the caller does not lead, as in etcd. */
   resign(
     request: pb.v3electionpb.ResignRequest,
-    _call: CallInfo,
+    { principal }: CallInfo,
     done: CallDone<pb.v3electionpb.ResignResponse>,
   ): GiveUp {
     const leader = given(request.leader);
     return attended(done, async () => {
-      const { header } = await this.#line.change(placeOf(leader), { type: 'delete', key: leader.key, prevKv: false });
+      const { header } = await this.#for(principal).line.change(placeOf(leader), {
+        type: 'delete',
+        key: leader.key,
+        prevKv: false,
+      });
       return { header };
     });
   }
 
-  async #campaign(
-    { name, lease, value }: pb.v3electionpb.CampaignRequest,
-    signal: AbortSignal,
-  ): Promise<pb.v3electionpb.CampaignResponse> {
-    const place = await this.#line.join(name, lease, value);
-    const leader = { name, key: asBuffer(place.key), rev: BigInt(place.createRevision), lease };
-    try {
-      await this.#line.first(place, signal);
-      const header = await this.#line.holds(place, signal);
-      if (header === undefined) throw notLeader();
-      signal.throwIfAborted();
-      return { header, leader };
-    } catch (error) {
-      await this.#line.leave(place);
-      throw error;
-    }
+  /** The steps, in the name of the caller. */
+  #for(principal: CallerInfo['principal']): { readonly calls: BackendCalls; readonly line: KeyLine } {
+    const calls = this.#calls.as(principal);
+    return { calls, line: this.#line.over(calls) };
+  }
+}
+
+async function campaigned(
+  line: KeyLine,
+  { name, lease, value }: pb.v3electionpb.CampaignRequest,
+  signal: AbortSignal,
+): Promise<pb.v3electionpb.CampaignResponse> {
+  const place = await line.join(name, lease, value);
+  const leader = { name, key: asBuffer(place.key), rev: BigInt(place.createRevision), lease };
+  try {
+    await line.first(place, signal);
+    const header = await line.holds(place, signal);
+    if (header === undefined) throw notLeader();
+    signal.throwIfAborted();
+    return { header, leader };
+  } catch (error) {
+    await line.leave(place);
+    throw error;
   }
 }
 

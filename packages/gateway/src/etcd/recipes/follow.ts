@@ -1,6 +1,6 @@
 import type { ServiceError } from '@remora/base';
 import type { KeyRange, KvEvent } from '@remora/protocol';
-import type { Backend, WatchControl } from '../../backend.ts';
+import type { Asked, Backend, WatchControl } from '../../backend.ts';
 
 export interface Followed extends KeyRange {
   /** The start revision. */
@@ -18,11 +18,20 @@ export interface Follower {
   readonly onControl?: (control: WatchControl | undefined) => void;
 }
 
+/** For whom the keys are watched. */
+export interface FollowedBy extends Asked {
+  readonly backend: Backend;
+}
+
 /**
  * Watches keys until an event was enough. Resolves with undefined, or with the error that ended the watch before; later
  * events are unknown then. @throws the signal's reason when it aborts.
  */
-export function follow(backend: Backend, keys: Followed, follower: Follower): Promise<ServiceError | undefined> {
+export function follow(
+  { backend, principal }: FollowedBy,
+  keys: Followed,
+  follower: Follower,
+): Promise<ServiceError | undefined> {
   const { signal, enough, onControl } = follower;
   const { from: startRevision, noPut = false, ...range } = keys;
   return new Promise((resolve, reject) => {
@@ -40,7 +49,7 @@ export function follow(backend: Backend, keys: Followed, follower: Follower): Pr
     if (signal.aborted) return onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
     control = backend.watch(
-      { ...range, startRevision, noPut, noDelete: false, prevKv: false },
+      { ...range, startRevision, noPut, noDelete: false, prevKv: false, principal },
       {
         onCreated: () => {},
         onEvents: (events) => {

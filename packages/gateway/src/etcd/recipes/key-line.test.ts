@@ -35,7 +35,7 @@ class Bed {
       },
     };
     const backend = before(behind as Backend);
-    const calls = new BackendCalls(backend, new Headers(backend), ETCD_LIMITS);
+    const calls = new BackendCalls(backend, new Headers(backend), ETCD_LIMITS, undefined);
     this.line = new KeyLine(calls, clock, () => this.stopped);
   }
 

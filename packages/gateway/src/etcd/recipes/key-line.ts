@@ -59,6 +59,11 @@ export class KeyLine {
     this.#isStopped = isStopped;
   }
 
+  /** The same line, for another caller. */
+  over(calls: BackendCalls): KeyLine {
+    return new KeyLine(calls, this.#clock, this.#isStopped);
+  }
+
   /**
    * Joins with a value for the key; without one, the key keeps its value, and a new key is empty.
    *
@@ -158,7 +163,7 @@ export class KeyLine {
   /** Resolves when the key was deleted after that revision, or when that is not known any more. */
   async #gone(key: Bytes, revision: number, signal: AbortSignal): Promise<void> {
     const deleted = { key, from: revision + 1, noPut: true };
-    const broken = await follow(this.#calls.backend, deleted, { signal, enough: () => true });
+    const broken = await follow(this.#calls, deleted, { signal, enough: () => true });
     if (broken !== undefined) await this.pause(signal);
   }
 }

@@ -93,7 +93,7 @@ export class LeaderObserver implements StreamHandler<pb.v3electionpb.LeaderReque
       this.#control = control;
       if (this.#blocked) control?.pause();
     };
-    const broken = await follow(this.#deps.calls.backend, keys, { signal: this.#over.signal, enough, onControl });
+    const broken = await follow(this.#deps.calls, keys, { signal: this.#over.signal, enough, onControl });
     if (broken !== undefined) await this.#deps.line.pause(this.#over.signal);
   }
 

@@ -25,32 +25,46 @@ export class EtcdLock {
     this.#random = random;
   }
 
-  lock({ name, lease }: pb.v3lockpb.LockRequest, _call: CallInfo, done: CallDone<pb.v3lockpb.LockResponse>): TakeBack {
-    const deps = { calls: this.#calls, random: this.#random };
-    return attended(done, (signal) => underLease(deps, lease, (own) => this.#lock(name, own, signal)));
+  lock(
+    { name, lease }: pb.v3lockpb.LockRequest,
+    { principal }: CallInfo,
+    done: CallDone<pb.v3lockpb.LockResponse>,
+  ): TakeBack {
+    const calls = this.#calls.as(principal);
+    const line = this.#line.over(calls);
+    const deps = { calls, random: this.#random };
+    return attended(done, (signal) => underLease(deps, lease, (own) => locked(line, { name, lease: own }, signal)));
   }
 
-  unlock(request: pb.v3lockpb.UnlockRequest, _call: CallInfo, done: CallDone<pb.v3lockpb.UnlockResponse>): GiveUp {
+  unlock(
+    request: pb.v3lockpb.UnlockRequest,
+    { principal }: CallInfo,
+    done: CallDone<pb.v3lockpb.UnlockResponse>,
+  ): GiveUp {
     return attended(done, async () => {
       if (request.key.length === 0) throw new ServiceError('EMPTY_KEY', 'the key of a lock cannot be empty');
       const op = { type: 'delete', key: request.key, prevKv: false } as const;
-      const { header } = await this.#calls.command({ type: 'kv', op }, 'delete');
+      const { header } = await this.#calls.as(principal).command({ type: 'kv', op }, 'delete');
       return { header };
     });
   }
+}
 
-  async #lock(name: Buffer, lease: bigint, signal: AbortSignal): Promise<pb.v3lockpb.LockResponse> {
-    const place = await this.#line.join(name, lease);
-    try {
-      await this.#line.first(place, signal);
-      const header = await this.#line.holds(place, signal);
-      if (header === undefined) throw expired(place);
-      signal.throwIfAborted();
-      return { header, key: asBuffer(place.key) };
-    } catch (error) {
-      await this.#line.leave(place);
-      throw error;
-    }
+async function locked(
+  line: KeyLine,
+  { name, lease }: { readonly name: Buffer; readonly lease: bigint },
+  signal: AbortSignal,
+): Promise<pb.v3lockpb.LockResponse> {
+  const place = await line.join(name, lease);
+  try {
+    await line.first(place, signal);
+    const header = await line.holds(place, signal);
+    if (header === undefined) throw expired(place);
+    signal.throwIfAborted();
+    return { header, key: asBuffer(place.key) };
+  } catch (error) {
+    await line.leave(place);
+    throw error;
   }
 }
 

@@ -1,3 +1,4 @@
+import type { PlainNeed } from '@remora/auth';
 import { admin } from '@remora/protocol/remora';
 import { AdminApi, type AdminApiDeps, asUnary } from '../../admin/admin-api.ts';
 import type { CallInfo } from '../../calls.ts';
@@ -5,13 +6,19 @@ import { remoraStatus } from '../../etcd/errors.ts';
 import type { CallGuard } from './call-guard.ts';
 import { type GrpcService, grpcService } from './service.ts';
 
+const ADMINISTERS: readonly PlainNeed[] = [{ type: 'root', what: 'administer the cluster' }];
+
 /** `remora.v1.Admin`, to be added to a gRPC server. */
 export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService {
   const api = new AdminApi(deps);
+  // Every method is the root's, before anything is done or looked up.
   const unaryOf =
     (of: object) =>
     <Request, Response>(work: (request: Request, call: CallInfo) => Promise<Response>) =>
-      guard.unary(asUnary(work.bind(of)), remoraStatus);
+      guard.unary<Request, Response>((request, call, done) => {
+        deps.backend.check(call.principal, ADMINISTERS);
+        return asUnary<Request, Response>(work.bind(of))(request, call, done);
+      }, remoraStatus);
   const unary = unaryOf(api);
   const { steering, recovery } = api;
   const steers = unaryOf(steering);

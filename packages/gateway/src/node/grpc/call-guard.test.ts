@@ -1,6 +1,7 @@
 import { ServiceError, silentLogger } from '@remora/base';
 import type { StreamCall } from '@remora/grpc-server';
 import { expect, test } from 'vitest';
+import { NO_AUTHENTICATION } from '../../../test/support/no-authentication.ts';
 import type { StreamHandler, StreamService } from '../../calls.ts';
 import { TIMEOUT_LIMITS } from '../../calls.ts';
 import { etcdStatus } from '../../etcd/errors.ts';
@@ -27,7 +28,11 @@ class FakeCall {
 }
 
 function serve(service: StreamService<string, string>) {
-  const guard = new CallGuard({ unaryCallsMax: 9, streamsMax: 9, timeouts: TIMEOUT_LIMITS }, silentLogger);
+  const guard = new CallGuard(
+    { unaryCallsMax: 9, streamsMax: 9, timeouts: TIMEOUT_LIMITS },
+    silentLogger,
+    NO_AUTHENTICATION,
+  );
   const open = (kind: 'stream' | 'serverStream' = 'stream'): FakeCall => {
     const call = new FakeCall();
     guard[kind](service, etcdStatus)(call as unknown as StreamCall<string, string>);

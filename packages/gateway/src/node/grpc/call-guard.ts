@@ -1,4 +1,5 @@
-import { type Logger, ServiceError, toServiceError } from '@remora/base';
+import type { Identification } from '@remora/auth';
+import { type ErrorCode, type Logger, ServiceError, toServiceError } from '@remora/base';
 import type { CallConnection, StreamCall, StreamMethod, UnaryCall, UnaryMethod } from '@remora/grpc-server';
 import {
   callInfo,
@@ -28,6 +29,18 @@ export interface CallLimits {
  */
 const WAITING_SHARE = 0.25;
 
+/** What a call is refused with although it is well-formed. */
+const NOT_MALFORMED: ReadonlySet<ErrorCode> = new Set([
+  ...(['INTERNAL', 'UNIMPLEMENTED', 'UNAUTHENTICATED', 'PERMISSION_DENIED', 'UNAVAILABLE'] as const),
+]);
+
+interface Guarded<Request, Response> {
+  readonly handler: UnaryHandler<Request, Response>;
+  readonly statusOf: StatusOf;
+  /** Whether the call takes no notice of who calls. */
+  readonly forAll: boolean;
+}
+
 /** Counts refused calls. */
 export interface RefusalListener {
   /** Called for each call that is refused because too many are in flight. */
@@ -55,11 +68,13 @@ export class CallGuard {
   /** C4. */
   readonly #waiting = new Set<(error: ServiceError) => void>();
   readonly #refusals: RefusalListener;
+  readonly #identification: Identification;
   #draining = false;
   #abandoned = false;
 
-  constructor(limits: CallLimits, logger: Logger, refusals: RefusalListener = {}) {
+  constructor(limits: CallLimits, logger: Logger, identification: Identification, refusals: RefusalListener = {}) {
     this.#limits = limits;
+    this.#identification = identification;
     this.#logger = logger;
     this.#refusals = refusals;
   }
@@ -90,11 +105,12 @@ export class CallGuard {
   unary<Request, Response>(
     handler: UnaryHandler<Request, Response>,
     statusOf: StatusOf,
+    forAll = false,
   ): UnaryMethod<Request, Response> {
     return (call) => {
       const refusal = this.#refusal(this.#unaryCalls.size, this.#limits.unaryCallsMax);
       if (refusal !== undefined) return fail(call, refusal, statusOf);
-      this.#runUnary(handler, statusOf, call);
+      this.#runUnary({ handler, statusOf, forAll }, call);
     };
   }
 
@@ -122,11 +138,11 @@ export class CallGuard {
   }
 
   #runUnary<Request, Response>(
-    handler: UnaryHandler<Request, Response>,
-    statusOf: StatusOf,
+    { handler, statusOf, forAll }: Guarded<Request, Response>,
     call: UnaryCall<Request, Response>,
   ): void {
-    const seen = seenRevision(call.connection);
+    const connection = connectionOf(call.connection);
+    const { seen } = connection;
     const open = new OpenCall(this.#unaryCalls);
     const settle = (error: ServiceError | undefined, response: Response | undefined): void => {
       if (!open.close()) return; // C1
@@ -140,10 +156,11 @@ export class CallGuard {
       if (open.close()) open.giveUp?.();
     };
     try {
-      open.giveUp = handler(call.request, callInfo(call.deadlineMs, this.#limits.timeouts, seen), settle);
+      const caller = { seen, principal: forAll ? undefined : this.#principalOf(call, connection) };
+      open.giveUp = handler(call.request, callInfo(call.deadlineMs, this.#limits.timeouts, caller), settle);
     } catch (error) {
       const refusal = toServiceError(error);
-      if (refusal.code !== 'INTERNAL' && refusal.code !== 'UNIMPLEMENTED') this.#refusals.onMalformed?.();
+      if (!NOT_MALFORMED.has(refusal.code)) this.#refusals.onMalformed?.();
       settle(refusal, undefined);
     }
   }
@@ -197,7 +214,8 @@ export class CallGuard {
       fail(call, this.#logged(error), statusOf);
     };
     this.#streams.add(end);
-    const seen = seenRevision(call.connection);
+    const connection = connectionOf(call.connection);
+    const { seen } = connection;
     const sink = {
       write: (response: Response): boolean => {
         if (over) return true;
@@ -214,7 +232,7 @@ export class CallGuard {
     };
     call.onCancelled = close;
     try {
-      handler = service(sink, () => call.resume(), seen);
+      handler = service(sink, () => call.resume(), { seen, principal: this.#principalOf(call, connection) });
       if (over) this.#closed(handler); // C3
     } catch (error) {
       end(toServiceError(error));
@@ -243,6 +261,13 @@ export class CallGuard {
     }
   }
 
+  /** etcd's clients send their token with each call (etcd `api/v3rpc/rpctypes/metadatafields.go`). */
+  #principalOf(call: Pick<UnaryCall<unknown, unknown>, 'metadata'>, { certificateName }: ConnectionState) {
+    const identification = this.#identification;
+    if (identification.isOff) return undefined;
+    return identification.identify({ token: call.metadata.get('token'), certificateName });
+  }
+
   #refusal(current: number, max: number): ServiceError | undefined {
     if (this.#draining) return shuttingDown();
     if (current < max) return undefined;
@@ -263,9 +288,16 @@ function shuttingDown(): ServiceError {
 }
 
 /** Kept with the connection, so it goes with it. */
-function seenRevision(connection: CallConnection): SeenRevision {
-  connection.state ??= { newest: 0 } satisfies SeenRevision;
-  return connection.state as SeenRevision;
+export interface ConnectionState {
+  readonly seen: SeenRevision;
+  /** The name of its verified certificate. */
+  readonly certificateName: string | undefined;
+}
+
+/** Whoever accepts a connection may have given it a state that names its certificate. */
+function connectionOf(connection: CallConnection): ConnectionState {
+  connection.state ??= { seen: { newest: 0 }, certificateName: undefined } satisfies ConnectionState;
+  return connection.state as ConnectionState;
 }
 
 function fail(call: Pick<UnaryCall<unknown, unknown>, 'fail'>, error: ServiceError, statusOf: StatusOf): void {

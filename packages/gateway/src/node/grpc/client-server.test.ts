@@ -8,6 +8,7 @@ import * as etcd from '@remora/protocol/etcd';
 import { LockClient } from '@remora/protocol/remora';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ALONE_NODE } from '../../../test/support/alone-node.ts';
+import { NO_AUTHENTICATION } from '../../../test/support/no-authentication.ts';
 import type { Backend, BackendDone, RequestOptions, WatchControl, WatchListener, WatchOptions } from '../../backend.ts';
 import { etcdApi } from '../../etcd/etcd-api.ts';
 import { CLIENT_SERVER_LIMITS, ClientServer, ListenError } from './client-server.ts';
@@ -51,6 +52,8 @@ class HeldBackend implements Backend {
   view(): ClusterView {
     return { clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 0 };
   }
+  check(): void {}
+
   rangeTimeMs(): undefined {
     return undefined;
   }
@@ -79,6 +82,7 @@ describe('the server for clients', () => {
       busy++;
     };
     server = new ClientServer({
+      identification: NO_AUTHENTICATION,
       clock: nodeClock(),
       logger: silentLogger,
       limits: { ...CLIENT_SERVER_LIMITS, unaryCallsMax: 2 },
@@ -135,7 +139,7 @@ describe('the server for clients', () => {
   });
 
   it('says clearly that a port is taken', async () => {
-    const second = new ClientServer({ clock: nodeClock(), logger: silentLogger });
+    const second = new ClientServer({ identification: NO_AUTHENTICATION, clock: nodeClock(), logger: silentLogger });
     await expect(second.start('127.0.0.1', port)).rejects.toThrow(ListenError);
     await expect(second.start('127.0.0.1', port)).rejects.toThrow(
       `cannot listen on 127.0.0.1:${port} for clients: the port is taken by another process`,
@@ -143,7 +147,7 @@ describe('the server for clients', () => {
   });
 
   it('takes streams of frames at the same port, which go on while it stops', async () => {
-    const frames = new ClientServer({ clock: nodeClock(), logger: silentLogger });
+    const frames = new ClientServer({ identification: NO_AUTHENTICATION, clock: nodeClock(), logger: silentLogger });
     const heard: string[] = [];
     const streams: FrameStream[] = [];
     frames.addFrames({
@@ -179,6 +183,7 @@ describe('the server for clients', () => {
   it('counts incomplete messages of gRPC by address, and closes the connection whose messages move least', async () => {
     const input = { bytesPerAddressMax: 80_000 };
     const tight = new ClientServer({
+      identification: NO_AUTHENTICATION,
       clock: nodeClock(),
       logger: silentLogger,
       limits: { ...CLIENT_SERVER_LIMITS, input },

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Identification } from '@remora/auth';
 import {
   type Clock,
   type FramePort,
@@ -11,11 +12,12 @@ import {
   type PortAccounts,
   type PortHeld,
   type SecurePort,
+  verifiedName,
 } from '@remora/base';
 import { type GrpcHeld, type GrpcLimits, GrpcServer, type HeldBytes } from '@remora/grpc-server';
 import { PIPE_FRAME_BYTES_MAX } from '@remora/protocol';
 import { TIMEOUT_LIMITS } from '../../calls.ts';
-import { CallGuard, type CallLimits } from './call-guard.ts';
+import { CallGuard, type CallLimits, type ConnectionState } from './call-guard.ts';
 import type { GrpcService } from './service.ts';
 
 export interface ClientServerLimits extends CallLimits {
@@ -58,6 +60,7 @@ const HTTP1_BEGINS = ['GET ', 'HEAD ', 'POST ', 'PUT ', 'DELETE ', 'OPTIONS '].m
 export interface ClientServerDeps {
   readonly logger: Logger;
   readonly clock: Clock;
+  readonly identification: Identification;
   readonly limits?: ClientServerLimits;
   /** TLS at the port; plain text without it. */
   readonly secure?: SecurePort | undefined;
@@ -91,7 +94,7 @@ export class ClientServer {
   constructor(deps: ClientServerDeps) {
     this.#deps = deps;
     this.#limits = deps.limits ?? CLIENT_SERVER_LIMITS;
-    this.guard = new CallGuard(this.#limits, deps.logger, deps);
+    this.guard = new CallGuard(this.#limits, deps.logger, deps.identification, deps);
     this.#grpc = new GrpcServer({
       timers: deps.clock,
       aroundRead: (work) => loopSection('grpc', work),
@@ -159,7 +162,8 @@ export class ClientServer {
       input.unfinished(held.incompleteBytes, ++changes);
       unread.holds(held.waitingBytes);
     };
-    this.#grpc.accept(socket.setNoDelay(true), { onHeld });
+    const state: ConnectionState = { seen: { newest: 0 }, certificateName: verifiedName(socket) };
+    this.#grpc.accept(socket.setNoDelay(true), { onHeld, state });
   }
 
   /** What its connections hold in memory; undefined before it listens. */

@@ -43,12 +43,12 @@ function guarded<Methods extends object>(
 function guardedOne(method: Method, guard: CallGuard): unknown {
   switch (method.kind) {
     case 'unary':
-      return guard.unary(method.handle, method.statusOf);
+      return guard.unary(method.handle, method.statusOf, method.forAll === true);
     case 'waiting':
       return guard.waiting(method.handle, method.statusOf);
     case 'duplex':
       return guard.stream(method.open, method.statusOf);
     case 'serverStream':
-      return guard.serverStream(method.open, method.statusOf);
+      return guard.serverStream((sink, _resume, caller) => method.open(sink, caller), method.statusOf);
   }
 }

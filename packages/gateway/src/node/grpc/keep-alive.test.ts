@@ -1,9 +1,11 @@
 // `remora.v1.Lock/KeepAlive` over real gRPC: what each heartbeat is answered, and when the stream ends.
+
 import { type ClientDuplexStream, credentials, status } from '@grpc/grpc-js';
 import { nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import type { ClusterView, Query, QueryResult } from '@remora/protocol';
 import { type KeepAliveRequest, type KeepAliveResponse, LockClient } from '@remora/protocol/remora';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { NO_AUTHENTICATION } from '../../../test/support/no-authentication.ts';
 import type { Backend, BackendDone, RequestOptions } from '../../backend.ts';
 import { ClientServer } from './client-server.ts';
 import { lockService } from './lock-services.ts';
@@ -42,6 +44,8 @@ class HeartbeatBackend implements Backend {
   view(): ClusterView {
     return { clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 0 };
   }
+  check(): void {}
+
   rangeTimeMs(): undefined {
     return undefined;
   }
@@ -56,7 +60,7 @@ let ended: Promise<{ readonly code: number }>;
 
 beforeEach(async () => {
   backend = new HeartbeatBackend();
-  server = new ClientServer({ clock: nodeClock(), logger: silentLogger });
+  server = new ClientServer({ identification: NO_AUTHENTICATION, clock: nodeClock(), logger: silentLogger });
   server.add(lockService({ backend, random: new SeededRandom(1) }, server.guard));
   const port = await server.start('127.0.0.1', 0);
   locks = new LockClient(`127.0.0.1:${port}`, credentials.createInsecure());

@@ -29,7 +29,8 @@ export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcServic
   return grpcService(pb.LockService, {
     openSession: guard.unary(api.openSession.bind(api), remoraStatus),
     keepAlive: guard.stream(
-      (sink, resumeReading) => new HeartbeatStream(deps.backend, SESSION_CODEC, limits, { sink, resumeReading }),
+      (sink, resumeReading, caller) =>
+        new HeartbeatStream(deps.backend, SESSION_CODEC, limits, { sink, resumeReading, caller }),
       remoraStatus,
     ),
     closeSession: guard.unary(api.closeSession.bind(api), remoraStatus),
@@ -48,6 +49,9 @@ export function lockService(deps: LockServiceDeps, guard: CallGuard): GrpcServic
     show: guard.unary(api.show.bind(api), remoraStatus),
     list: guard.unary(api.list.bind(api), remoraStatus),
     check: guard.unary(api.check.bind(api), remoraStatus),
-    watch: guard.serverStream((sink) => new LockWatchStream(deps.backend, backlog, sink), remoraStatus),
+    watch: guard.serverStream(
+      (sink, _resume, caller) => new LockWatchStream(deps.backend, backlog, sink, caller),
+      remoraStatus,
+    ),
   });
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Identification } from '@remora/auth';
 import {
   type Clock,
   INPUT_LIMITS,
@@ -19,6 +20,7 @@ import type { ApiAnswer, EventSource, EventStream, LineStream } from '../../http
 import { HttpApi, type HttpApiDeps } from '../../http/http-api.ts';
 import { errorAnswer, type HttpDetails } from '../../http/statuses.ts';
 import { WaitSlots } from '../../routing/calls/wait-slots.ts';
+import { httpPrincipal } from './http-principal.ts';
 
 /** The largest request is a check of a thousand versions. */
 const BODY_BYTES_MAX = 256 * 1024;
@@ -72,6 +74,7 @@ interface EndpointLimits {
 const ENDPOINT_LIMITS: Pick<EndpointLimits, 'callsMax'> = { callsMax: CALLS_MAX };
 
 export interface HttpEndpointDeps extends Omit<HttpApiDeps, 'waits'> {
+  readonly identification: Identification;
   /** etcd's API, for its JSON gateway. */
   readonly etcd: EtcdApi;
   /** As of the API. */
@@ -110,6 +113,8 @@ export interface HttpEndpoint {
  *      process for that.
  * HE6. etcd's JSON gateway takes bodies of any type, because `curl -d` sends that of a form. A form of another site has
  *      an `Origin`, so `request-guard.ts` refuses it (RG4).
+ * HE7. The body is read from the first turn on: what comes before somebody reads may be lost. Who asks is found out
+ *      meanwhile.
  */
 export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<EndpointLimits> = {}): HttpEndpoint {
   const { callsMax } = { ...ENDPOINT_LIMITS, ...limits };
@@ -129,7 +134,8 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<Endpo
     deps.logger,
   );
   const api = new HttpApi({ ...deps, waits });
-  const parts = { api, etcd, unfinished, seen: new WeakMap<Socket, SeenRevision>() };
+  const { identification } = deps;
+  const parts = { api, etcd, unfinished, identification, seen: new WeakMap<Socket, SeenRevision>() };
   const open = new Map<AbortController, Promise<ApiAnswer>>();
   const streams = new Set<ServerResponse>();
   let stopping = false;
@@ -169,6 +175,7 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<Endpo
 }
 
 interface Parts {
+  readonly identification: Identification;
   readonly api: HttpApi;
   readonly etcd: JsonGateway;
   readonly unfinished: InputBudget;
@@ -181,12 +188,11 @@ async function answerOf(parts: Parts, request: IncomingMessage, signal: AbortSig
     if (isEtcd(request)) return await etcdAnswerOf(parts, request, signal);
     const { method = '', url: target = '' } = request;
     const hasBody = method === 'POST' || method === 'PUT';
-    return await parts.api.handle({
-      method,
-      target,
-      body: hasBody ? await readJson(request, parts.unfinished) : undefined,
-      signal,
-    });
+    const [principal, body] = await Promise.all([
+      httpPrincipal(request, parts.identification),
+      hasBody ? readJson(request, parts.unfinished) : undefined, // HE7
+    ]);
+    return await parts.api.handle({ method, target, body, signal, principal });
   } catch (error) {
     return refusalOf(request, toServiceError(error));
   }
@@ -194,22 +200,30 @@ async function answerOf(parts: Parts, request: IncomingMessage, signal: AbortSig
 
 /** HE6. */
 async function etcdAnswerOf(
-  { etcd, unfinished, seen }: Parts,
+  { etcd, unfinished, seen, identification }: Parts,
   request: IncomingMessage,
   signal: AbortSignal,
 ): Promise<ApiAnswer> {
   const { method = '', url: target = '', socket } = request;
-  const bytes = method === 'POST' ? await readBody(request, unfinished, etcd.bodyBytesMax) : Buffer.alloc(0);
+  const [principal, bytes] = await Promise.all([
+    isLogIn(request) ? undefined : httpPrincipal(request, identification),
+    method === 'POST' ? readBody(request, unfinished, etcd.bodyBytesMax) : Buffer.alloc(0), // HE7
+  ]);
   const revision = seen.get(socket) ?? { newest: 0 };
   seen.set(socket, revision);
   const callerMs = grpcTimeoutMs(request.headers['grpc-timeout']);
-  return etcd.handle({ method, target, text: textOf(bytes), callerMs, seen: revision, signal });
+  return etcd.handle({ method, target, text: textOf(bytes), callerMs, caller: { seen: revision, principal }, signal });
 }
 
 const ETCD_PATHS_SERVED = ['/v3/', '/version'] as const;
 
 function isEtcd({ url = '' }: IncomingMessage): boolean {
   return url.startsWith('/v3/') || /^\/version(?:\?|$)/.test(url);
+}
+
+/** A client that sends a token which has expired may log in again. */
+function isLogIn({ url = '' }: IncomingMessage): boolean {
+  return /^\/v3\/auth\/authenticate(?:\?|$)/.test(url);
 }
 
 function refusalOf(request: IncomingMessage, error: ServiceError): ApiAnswer {
@@ -312,7 +326,11 @@ function tell(
   // HE5.
   const send = (text: string): boolean => response.writableEnded || response.write(text);
   const source = events({
-    write: (event, data) => (send(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`) ? 0 : response.writableLength),
+    write: (event, data) => (send(eventText(event, data)) ? 0 : response.writableLength),
+    end: (event, data) => {
+      send(eventText(event, data));
+      response.end();
+    },
   });
   let beat: Timer;
   const scheduleBeat = (): void => {
@@ -329,6 +347,10 @@ function tell(
     beat.cancel();
     source.onClose();
   });
+}
+
+function eventText(event: string, data: unknown): string {
+  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
 /** HE4, HE5. The head is sent with the first line, as an error before it has a status of its own. */

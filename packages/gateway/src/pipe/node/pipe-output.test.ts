@@ -1,8 +1,10 @@
 /** What waits for clients of the Pipe who do not read: over real sockets. */
+
 import { connect } from 'node:net';
 import { type FramePort, FrameStream, nodeClock, OPENING, openFramePort, ServiceError } from '@remora/base';
 import { dialPipe, type FrameReceiver, LinkCaller, PIPE_HELLO, type PipeCommand, pipeCommand } from '@remora/protocol';
 import { afterEach, expect, test } from 'vitest';
+import { NO_AUTHENTICATION } from '../../../test/support/no-authentication.ts';
 import type { Backend } from '../../backend.ts';
 import { createPipeService } from './pipe-service.ts';
 
@@ -32,7 +34,7 @@ async function gateway(): Promise<FramePort> {
     rangeTimeMs: () => 5,
   };
   const clock = nodeClock();
-  const pipe = createPipeService({ backend: backend as Backend, clock });
+  const pipe = createPipeService({ backend: backend as Backend, clock, identification: NO_AUTHENTICATION });
   const port = await openFramePort({ clock, host: '127.0.0.1', port: 0, services: [pipe], output: LIMITS });
   cleanups.push(() => {
     pipe.close();

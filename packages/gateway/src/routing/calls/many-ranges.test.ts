@@ -11,6 +11,7 @@ import {
   type RangeStatus,
 } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { CLUSTER } from '../../authorisation/clearance.ts';
 import type { BackendReply } from '../../backend.ts';
 import { Routes } from '../routes/routes.ts';
 import { ManyRanges } from './many-ranges.ts';
@@ -48,7 +49,7 @@ class ManyBed {
       ...{ clock: this.clock, random: new SeededRandom(1) },
       newest: (_floor, done) => done(undefined, 77),
     }),
-    ask: (query, span, timeoutMs, done) => this.#ask(query, span, timeoutMs, done),
+    ask: (query, span, { timeoutMs }, done) => this.#ask(query, span, timeoutMs, done),
     execute: (build, span, { requestId, timeoutMs }, done) =>
       this.#ask({ ...build(0, 0), requestId }, span, timeoutMs, done),
   });
@@ -67,7 +68,8 @@ class ManyBed {
   }
 
   async query(query: Query, ms = 3_000): Promise<void> {
-    this.#many.query(query, 0, 2_000, (error, reply) => this.#answered(error, reply));
+    const terms = { notBefore: 0, timeoutMs: 2_000, clearance: CLUSTER };
+    this.#many.query(query, terms, (error, reply) => this.#answered(error, reply));
     await this.pass(ms);
   }
 
@@ -80,7 +82,7 @@ class ManyBed {
   }
 
   async compact(revision: number): Promise<void> {
-    const options = { requestId: 'c', deadlineMs: 9_000, timeoutMs: 2_000 };
+    const options = { requestId: 'c', deadlineMs: 9_000, timeoutMs: 2_000, clearance: CLUSTER };
     this.#many.compact(revision, options, (error, reply) => this.#answered(error, reply));
     await this.pass(3_000);
   }

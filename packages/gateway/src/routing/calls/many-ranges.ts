@@ -1,6 +1,7 @@
 import { binaryString, compareBytes, keyAfter, ServiceError, type Span, toServiceError } from '@remora/base';
 import { type LockQuery, lockSpan } from '@remora/lock';
 import type { CommandResult, Query, QueryResult, RangeReply, RangeStatus, SessionQuery } from '@remora/protocol';
+import { CLUSTER, type Clearance } from '../../authorisation/clearance.ts';
 import type { BackendDone } from '../../backend.ts';
 import { keysSpan, LEASES, LOCKS, PLAIN_KEYS, routingKey, routingSpan } from '../routes/request-keys.ts';
 import { compactRanges } from './compaction.ts';
@@ -13,6 +14,11 @@ import { type ReadQuery, SnapshotRead } from './snapshot-read.ts';
 
 export interface ManyRangesDeps extends RangeCallsDeps {
   readonly newest: NewestRevision;
+}
+
+interface RunTerms {
+  readonly timeoutMs: number;
+  readonly clearance: Clearance;
 }
 
 type Answer<Result> = Pick<RangeReply, 'revision' | 'raftTerm'> & { readonly result: Result };
@@ -37,28 +43,31 @@ export class ManyRanges {
    * The answer is not older than the revision `notBefore`, if that is above 0. Returns a function that cancels the
    * query.
    */
-  query(query: Query, notBefore: number, timeoutMs: number, done: BackendDone<QueryResult>): () => void {
-    return this.#begin(timeoutMs, tooLate(), (run) => run.answer(query, notBefore), done);
+  query(
+    query: Query,
+    { notBefore, ...terms }: RunTerms & { readonly notBefore: number },
+    done: BackendDone<QueryResult>,
+  ): () => void {
+    return this.#begin(terms, (run) => run.answer(query, notBefore), done);
   }
 
   /** Compacts all ranges (compaction.ts). Returns a function that ends the interest in the answer. */
   compact(
     revision: number,
-    { timeoutMs, ...identity }: CommandIdentity & { readonly timeoutMs: number },
+    { timeoutMs, clearance, ...identity }: CommandIdentity & RunTerms,
     done: BackendDone<CommandResult>,
   ): () => void {
-    return this.#begin(timeoutMs, tooLate(), (run) => run.compact(revision, identity), done);
+    return this.#begin({ timeoutMs, clearance }, (run) => run.compact(revision, identity), done);
   }
 
   #begin<Reply extends Answer<CommandResult | QueryResult>>(
-    timeoutMs: number,
-    late: ServiceError,
+    { timeoutMs, clearance }: RunTerms,
     work: (run: Run) => Promise<Reply>,
     done: (error: ServiceError | undefined, reply: Reply | undefined) => void,
   ): () => void {
     const over = new AbortController();
-    const run = this.#run(over.signal, this.#deps.clock.monotonicMs() + timeoutMs);
-    const timer = this.#deps.clock.setTimer(timeoutMs, () => over.abort(late));
+    const run = this.#run(over.signal, this.#deps.clock.monotonicMs() + timeoutMs, clearance);
+    const timer = this.#deps.clock.setTimer(timeoutMs, () => over.abort(tooLate()));
     let canceled = false;
     const end = (error: ServiceError | undefined, reply: Reply | undefined): void => {
       timer.cancel();
@@ -81,13 +90,13 @@ export class ManyRanges {
    */
   now(span: Span, done: (revision: number) => void): () => void {
     const over = new AbortController();
-    const run = this.#run(over.signal, Number.POSITIVE_INFINITY);
+    const run = this.#run(over.signal, Number.POSITIVE_INFINITY, CLUSTER);
     run.closedNow(span).then(done, () => {}); // It rejects only after the caller has given up.
     return () => over.abort(gone());
   }
 
-  #run(signal: AbortSignal, endsMs: number): Run {
-    return new Run(new RangeCalls(this.#deps, signal, endsMs), this.#newest);
+  #run(signal: AbortSignal, endsMs: number, clearance: Clearance): Run {
+    return new Run(new RangeCalls(this.#deps, signal, endsMs, clearance), this.#newest);
   }
 }
 

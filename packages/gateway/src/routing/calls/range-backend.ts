@@ -8,12 +8,13 @@ import {
   type QueryResult,
   type RpcDialer,
 } from '@remora/protocol';
+import { CLUSTER, type Clearance } from '../../authorisation/clearance.ts';
+import type { ClearedBackend } from '../../authorisation/cleared-backend.ts';
 import type {
-  Backend,
   BackendDone,
   LockWatchListener,
   LockWatchOptions,
-  RequestOptions,
+  RequestTerms,
   WatchControl,
   WatchListener,
   WatchOptions,
@@ -30,7 +31,8 @@ import { WatchStreams } from '../watches/watch-streams.ts';
 import { type BackendInFlight, nothingInFlight } from './in-flight.ts';
 import { ManyRanges } from './many-ranges.ts';
 import { type DrawNewest, NewestRevision } from './newest-revision.ts';
-import type { AskDone, BuildCommand, CommandIdentity, RangeCallsDeps } from './range-calls.ts';
+import type { AskDone, BuildCommand, CallTerms, CommandIdentity, RangeCallsDeps } from './range-calls.ts';
+import { Recall, type Recalled } from './recall.ts';
 import { type RequestDeps, RoutedCall, type RoutedRequest } from './request.ts';
 import { type AcquireDeps, RoutedAcquire } from './routed-acquire.ts';
 import { RoutedCommand, type RoutedCommandDeps } from './routed-command.ts';
@@ -61,12 +63,12 @@ export interface BackendDeps {
 const ENDING_POLL_MS = 5;
 
 /**
- * The gateway's way to the ranges (see `Backend`).
+ * The gateway's way to the ranges (see `Backend`). It asks nobody's permission: doors use the `AuthorisedBackend`.
  *
  * RB1. Every transaction of a client, through any service, passes `command`. One that could change a key twice is
  *      refused there, before it is sent to a range, however many ranges its keys are in (protocol's changed-once.ts).
  */
-export class RangeBackend implements Backend {
+export class RangeBackend implements ClearedBackend {
   readonly nodeId: number;
   readonly #deps: BackendDeps;
   readonly #callDeps: RequestDeps;
@@ -102,7 +104,8 @@ export class RangeBackend implements Backend {
     this.#callDeps = { ...deps, ...routing, slow, inFlight: this.#inFlight };
     const rangeCalls: RangeCallsDeps = {
       ...{ routes: this.#routes, clock: deps.clock },
-      ask: (query, span, timeoutMs, done) => this.#start(new RangeQuery(query, timeoutMs, 0, span), done),
+      ask: (query, span, { timeoutMs, clearance }, done) =>
+        this.#start(new RangeQuery(query, timeoutMs, 0, clearance, span), done),
       execute: (build, span, options, done) => this.#execute(build, span, options, done),
     };
     const { random, master } = deps;
@@ -122,9 +125,9 @@ export class RangeBackend implements Backend {
     };
     this.#acquireDeps = {
       ...{ clock: deps.clock, random: deps.random, waits: this.#waits },
-      command: (command, options, done) => this.#command(command, options, done),
-      commandAsItIs: (command, options, done) => this.#command(command, options, done, true),
-      query: (query, options, done) => this.#query(query, options, done),
+      command: (clearance, command, options, done) => this.#command(clearance, command, options, done),
+      commandAsItIs: (clearance, command, options, done) => this.#command(clearance, command, options, done, true),
+      query: (clearance, query, options, done) => this.#query(clearance, query, options, done),
     };
     this.peers = new TransactionPeers(rangeCalls);
     this.#watchDeps = {
@@ -163,34 +166,61 @@ export class RangeBackend implements Backend {
     return this.#routes.anyTimeMs();
   }
 
-  command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+  /** For work of the cluster itself. */
+  command(command: Command, options: RequestTerms, done: BackendDone<CommandResult>): () => void {
+    return this.commandFor(CLUSTER, command, options, done);
+  }
+
+  commandFor(
+    clearance: Clearance,
+    command: Command,
+    options: RequestTerms,
+    done: BackendDone<CommandResult>,
+  ): () => void {
     if (command.type === 'lock' && command.command.type === 'acquire') {
-      const request = new RoutedAcquire(this.#acquireDeps, command.command, options, done);
+      const request = new RoutedAcquire(this.#acquireDeps, command.command, { options, clearance }, done);
       request.start();
       return () => request.cancel();
     }
     const refusal = command.type === 'txn' ? changedTwice(command.txn) : undefined;
-    if (refusal === undefined) return this.#command(command, options, done);
+    if (refusal === undefined) return this.#command(clearance, command, options, done);
     done(refusal, undefined);
     return nothing;
   }
 
-  #command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>, keepTimes = false): () => void {
+  recall(recalled: Recalled, done: BackendDone<CommandResult>): () => void {
+    const recall = new Recall(this.#callDeps, recalled, done);
+    recall.start();
+    return () => recall.cancel();
+  }
+
+  #command(
+    clearance: Clearance,
+    command: Command,
+    options: RequestTerms,
+    done: BackendDone<CommandResult>,
+    keepTimes = false,
+  ): () => void {
     const requestId = options.requestId ?? this.#newRequestId();
-    const routed = new RoutedCommand(this.#commandDeps, command, { requestId, options, keepTimes }, done);
+    const routed = new RoutedCommand(this.#commandDeps, command, { requestId, options, clearance, keepTimes }, done);
     routed.start();
     return () => routed.cancel();
   }
 
-  query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
-    if (!awaitsSomething(query)) return this.#query(query, options, done);
+  /** For work of the cluster itself. */
+  query(query: Query, options: RequestTerms, done: BackendDone<QueryResult>): () => void {
+    return this.queryFor(CLUSTER, query, options, done);
+  }
+
+  queryFor(clearance: Clearance, query: Query, options: RequestTerms, done: BackendDone<QueryResult>): () => void {
+    if (!awaitsSomething(query)) return this.#query(clearance, query, options, done);
     const slots = query.type === 'grantEnd' ? this.#grantEnds : this.#waits;
     const giveSlot = slots.take();
     if (giveSlot === undefined) {
       done(slots.refusal(), undefined);
       return nothing;
     }
-    const cancel = this.#query(query, options, (error, reply) => {
+    const cancel = this.#query(clearance, query, options, (error, reply) => {
       giveSlot();
       done(error, reply);
     });
@@ -200,8 +230,8 @@ export class RangeBackend implements Backend {
     };
   }
 
-  #query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
-    const routed = new RoutedQuery(this.#queryDeps, query, options, done);
+  #query(clearance: Clearance, query: Query, options: RequestTerms, done: BackendDone<QueryResult>): () => void {
+    const routed = new RoutedQuery(this.#queryDeps, query, { options, clearance }, done);
     routed.start();
     return () => routed.cancel();
   }
@@ -210,7 +240,7 @@ export class RangeBackend implements Backend {
   #execute(
     build: BuildCommand,
     span: Span,
-    { requestId, deadlineMs, timeoutMs }: CommandIdentity & { readonly timeoutMs: number },
+    { requestId, deadlineMs, timeoutMs, clearance }: CommandIdentity & CallTerms,
     done: AskDone,
   ): () => void {
     // Field by field: spreading other objects costs a tenth of a command.
@@ -225,6 +255,7 @@ export class RangeBackend implements Backend {
       deadlineMs,
       attemptMs: ATTEMPT_MS,
       awaits: false,
+      clearance,
     };
     return this.#start(request, done);
   }

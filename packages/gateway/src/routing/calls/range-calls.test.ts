@@ -1,6 +1,7 @@
 import { ServiceError } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
 import { expect, test } from 'vitest';
+import { CLUSTER } from '../../authorisation/clearance.ts';
 import { RangeCalls, type RangeCallsDeps } from './range-calls.ts';
 
 test('work that fails when the request is over ends nothing but itself', async () => {
@@ -12,7 +13,7 @@ test('work that fails when the request is over ends nothing but itself', async (
   try {
     const none: RangeCallsDeps['ask'] = () => () => {};
     const deps = { clock, ask: none, execute: none } as unknown as RangeCallsDeps;
-    const calls = new RangeCalls(deps, over.signal, 1_000);
+    const calls = new RangeCalls(deps, over.signal, 1_000, CLUSTER);
     over.abort(new ServiceError('CANCELED', 'nobody waits'));
     const work = Promise.reject(new ServiceError('UNAVAILABLE', 'nobody is there'));
     await expect(calls.during(work)).rejects.toMatchObject({ code: 'CANCELED' });

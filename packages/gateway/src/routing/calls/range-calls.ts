@@ -1,5 +1,6 @@
 import { type Clock, ServiceError, type Span, sleep } from '@remora/base';
 import type { Command, Query, RangeReply } from '@remora/protocol';
+import type { Clearance } from '../../authorisation/clearance.ts';
 import type { Route } from '../routes/route-map.ts';
 import type { Routes } from '../routes/routes.ts';
 
@@ -17,18 +18,23 @@ export interface CommandIdentity {
 /** Makes a command, once, when its deadline and the present time are known, both in the time of its range. */
 export type BuildCommand = (deadlineMs: number, rangeTimeMs: number) => Command;
 
+export interface CallTerms {
+  readonly timeoutMs: number;
+  readonly clearance: Clearance;
+}
+
 export interface RangeCallsDeps {
   readonly routes: Routes;
   readonly clock: Clock;
   /**
    * Asks the range that has all keys of the span; STALE_EPOCH if none has. Returns a function that cancels the query.
    */
-  readonly ask: (query: Query, span: Span, timeoutMs: number, done: AskDone) => () => void;
+  readonly ask: (query: Query, span: Span, terms: CallTerms, done: AskDone) => () => void;
   /** The same with a command. */
   readonly execute: (
     build: BuildCommand,
     span: Span,
-    options: CommandIdentity & { readonly timeoutMs: number },
+    options: CommandIdentity & CallTerms,
     done: AskDone,
   ) => () => void;
 }
@@ -41,11 +47,13 @@ export class RangeCalls {
   readonly signal: AbortSignal;
   readonly #deps: RangeCallsDeps;
   readonly #endsMs: number;
+  readonly #clearance: Clearance;
 
-  constructor(deps: RangeCallsDeps, signal: AbortSignal, endsMs: number) {
+  constructor(deps: RangeCallsDeps, signal: AbortSignal, endsMs: number, clearance: Clearance) {
     this.#deps = deps;
     this.signal = signal;
     this.#endsMs = endsMs;
+    this.#clearance = clearance;
   }
 
   /** Resolves with the parts of a span by range, once all of them are known. */
@@ -83,13 +91,15 @@ export class RangeCalls {
 
   /** Rejects with STALE_EPOCH if no range has all keys of the span. */
   ask(query: Query, span: Span, timeoutMaxMs?: number): Promise<RangeReply> {
-    return this.#call(timeoutMaxMs, (timeoutMs, done) => this.#deps.ask(query, span, timeoutMs, done));
+    return this.#call(timeoutMaxMs, (timeoutMs, done) =>
+      this.#deps.ask(query, span, { timeoutMs, clearance: this.#clearance }, done),
+    );
   }
 
   /** Rejects with STALE_EPOCH if no range has all keys of the span: then no range has applied it. */
   execute(build: BuildCommand, span: Span, identity: CommandIdentity): Promise<RangeReply> {
     return this.#call(undefined, (timeoutMs, done) =>
-      this.#deps.execute(build, span, { ...identity, timeoutMs }, done),
+      this.#deps.execute(build, span, { ...identity, timeoutMs, clearance: this.#clearance }, done),
     );
   }
 
@@ -97,11 +107,16 @@ export class RangeCalls {
    * Like `execute`, but the signal does not end it once it has started. It ends by its own time-out, at the end of the
    * request: only then is it known whether the command was sent, as it may have waited for a leader all the time.
    */
-  executeToEnd(build: BuildCommand, span: Span, identity: CommandIdentity): Promise<RangeReply> {
+  executeToEnd(
+    build: BuildCommand,
+    span: Span,
+    identity: CommandIdentity,
+    clearance = this.#clearance,
+  ): Promise<RangeReply> {
     if (this.signal.aborted) return Promise.reject(this.signal.reason);
     const timeoutMs = this.#leftMs();
     return new Promise((resolve, reject) => {
-      this.#deps.execute(build, span, { ...identity, timeoutMs }, (error, reply) => {
+      this.#deps.execute(build, span, { ...identity, timeoutMs, clearance }, (error, reply) => {
         if (reply === undefined) reject(error ?? noAnswer());
         else resolve(reply);
       });

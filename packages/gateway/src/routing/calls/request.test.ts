@@ -11,6 +11,7 @@ import {
   staleEpoch,
 } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
+import { CLUSTER } from '../../authorisation/clearance.ts';
 import { LeaderSearch } from '../routes/leader-search.ts';
 import { Routes } from '../routes/routes.ts';
 import { nothingInFlight } from './in-flight.ts';
@@ -73,6 +74,7 @@ class CallBed {
         deadlineMs: undefined,
         attemptMs: 1_000,
         awaits: false,
+        clearance: CLUSTER,
         ...request,
       },
       {
@@ -352,6 +354,54 @@ describe('a routed command', () => {
     bed.clock.advance(100);
     expect(bed.sent[0]?.request.deadlineMs).toBeGreaterThan(RANGE_TIME_MS);
     expect(bed.outcome).toBe('ok 7');
+  });
+
+  describe('that its range finds allowed by old users and roles (Q5)', () => {
+    const stale = (mayCommit = false) => error('STALE_AUTH', { authRevision: 6, mayCommit });
+    const rows: readonly { name: string; answers: readonly Answer[]; refused: boolean; expect: string }[] = [
+      {
+        name: 'is sent again with the revision of the new decision',
+        answers: [stale(), reply(7)],
+        refused: false,
+        expect: 'ok 7',
+      },
+      {
+        name: 'is refused when it is not allowed any more',
+        answers: [stale()],
+        refused: true,
+        expect: 'PERMISSION_DENIED',
+      },
+      {
+        name: 'has an unknown outcome if it is in progress there',
+        answers: [stale(true)],
+        refused: true,
+        expect: 'UNKNOWN_OUTCOME',
+      },
+      {
+        name: 'has an unknown outcome if an earlier attempt may have been applied',
+        answers: [error('UNKNOWN_OUTCOME'), stale()],
+        refused: true,
+        expect: 'UNKNOWN_OUTCOME',
+      },
+    ];
+    test.each(rows)('$name', ({ answers, refused, expect: outcome }) => {
+      const bed = new CallBed();
+      bed.answers = [...answers];
+      const clearance = {
+        revision: 5,
+        onRefused: undefined,
+        again(revision: number, _timeoutMs: number, done: (refusal: ServiceError | undefined) => void) {
+          this.revision = revision;
+          bed.clock.setTimer(5, () => done(refused ? error('PERMISSION_DENIED') : undefined));
+          return () => {};
+        },
+      };
+      bed.begin({ clearance });
+      bed.clock.advance(3_500);
+      expect(bed.outcome).toBe(outcome);
+      expect(bed.sent.at(0)?.request.authRevision).toBe(5);
+      if (!refused) expect(bed.sent.at(-1)?.request.authRevision).toBe(6);
+    });
   });
 
   describe('with a deadline that the range refuses', () => {

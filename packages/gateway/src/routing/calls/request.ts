@@ -9,7 +9,15 @@ import {
   spanCovers,
 } from '@remora/base';
 import type { CallHandle, RangeDescriptor, RangeInfo, RangeReply, RangeRequest, RpcDialer } from '@remora/protocol';
-import { COMMAND_DEADLINE_MAX_MS, currentRanges, rangeExecute, rangeInfo, staleEpoch } from '@remora/protocol';
+import {
+  COMMAND_DEADLINE_MAX_MS,
+  currentRanges,
+  rangeExecute,
+  rangeInfo,
+  staleAuthDetails,
+  staleEpoch,
+} from '@remora/protocol';
+import type { Clearance } from '../../authorisation/clearance.ts';
 import type { LeaderSearch } from '../routes/leader-search.ts';
 import type { Routes } from '../routes/routes.ts';
 import type { BackendInFlight } from './in-flight.ts';
@@ -47,6 +55,7 @@ export interface RoutedRequest {
   readonly deadlineMs: number | undefined;
   /** How long the first attempt may take; a query that waits at the leader sets a longer time. */
   readonly attemptMs: number;
+  readonly clearance: Clearance;
   /** The leader answers when something happens, so an attempt without an answer is no reason to doubt the leader. */
   readonly awaits: boolean;
 }
@@ -77,6 +86,9 @@ const PROMPT_ATTEMPTS = 3;
  *     An earlier attempt of this request may have been applied while one range had all of its keys; the range of any of
  *     its keys remembers that. So that range is asked first. If it remembers nothing, nothing was applied, and nothing
  *     will be: an attempt that is still in flight carries an old epoch, or keys outside of the range's bounds.
+ * Q5. A range may know newer users and roles than those by which the request was allowed. It has not executed this
+ *      attempt, and the whole request is decided about again. If it is refused by then, although an earlier attempt may
+ *      have been applied, its outcome is unknown, not refused (Q2).
  */
 export class RoutedCall implements Awaited {
   readonly #deps: RequestDeps;
@@ -164,8 +176,9 @@ export class RoutedCall implements Awaited {
     this.#deadlineMs ??= timeMs + Math.ceil(remainingMs);
     this.#body ??= this.#request.build(this.#deadlineMs, timeMs);
     const { rangeId, epoch } = range;
-    const { requestId } = this.#request;
-    const request = { rangeId, epoch, requestId, deadlineMs: this.#deadlineMs, body: this.#body };
+    const { requestId, clearance } = this.#request;
+    const deadlineMs = this.#deadlineMs;
+    const request = { rangeId, epoch, requestId, deadlineMs, body: this.#body, authRevision: clearance.revision };
     this.#send(range, node, request, Math.min(this.#attemptMs(), Math.max(1, remainingMs)));
   }
 
@@ -286,6 +299,8 @@ export class RoutedCall implements Awaited {
         routes.learnLeader(rangeId, leader);
         return this.#attempts < PROMPT_ATTEMPTS ? this.#attempt() : this.#retry(error);
       }
+      case 'STALE_AUTH':
+        return this.#decideAgain(error);
       case 'UNKNOWN_OUTCOME':
         this.#maybeApplied ||= this.#request.command;
         if (!this.#request.awaits) routes.forgetLeader(rangeId, node);
@@ -316,6 +331,21 @@ export class RoutedCall implements Awaited {
       default:
         return this.#finish(error, undefined);
     }
+  }
+
+  /** Q5. */
+  #decideAgain(error: ServiceError): void {
+    const { revision, mayCommit } = staleAuthDetails(error);
+    this.#maybeApplied ||= mayCommit;
+    const number = ++this.#calls;
+    const giveUp = this.#request.clearance.again(revision, this.remainingMs, (refusal) => {
+      this.#ended(number);
+      if (this.#finished) return;
+      if (refusal === undefined) this.#attempt();
+      else if (this.#maybeApplied) this.#unknown(refusal);
+      else this.#finish(refusal, undefined);
+    });
+    this.#began(number, { cancel: giveUp });
   }
 
   /**

@@ -2,7 +2,8 @@ import { InvariantError, SeededRandom, ServiceError } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
 import type { AcquireAs, LockCommand, LockResult } from '@remora/lock';
 import { expect, test } from 'vitest';
-import type { BackendReply, RequestOptions } from '../../backend.ts';
+import { CLUSTER } from '../../authorisation/clearance.ts';
+import type { BackendReply, RequestTerms } from '../../backend.ts';
 import { type AcquireDeps, acquireStateAfter, RoutedAcquire } from './routed-acquire.ts';
 import { WaitSlots } from './wait-slots.ts';
 
@@ -18,7 +19,7 @@ const CANCELED: LockResult = { type: 'refused', code: 'LOCK_CANCELED', message: 
  */
 class AcquireBed {
   readonly clock = new ManualClock();
-  readonly asked: RequestOptions[] = [];
+  readonly asked: RequestTerms[] = [];
   readonly seen: string[] = [];
   endWait: (result: LockResult) => void = () => {};
   /** Whether the range answers all acquires but the first only when the test says so. */
@@ -27,7 +28,7 @@ class AcquireBed {
   stopped = 0;
   readonly #deps: AcquireDeps = {
     ...{ clock: this.clock, random: new SeededRandom(1), waits: new WaitSlots(1, () => {}) },
-    command: (_command, options, done) => {
+    command: (_clearance, _command, options, done) => {
       this.asked.push(options);
       const isLate = (options.deadlineMs ?? Number.POSITIVE_INFINITY) < this.clock.monotonicMs();
       const result = this.asked.length === 1 ? ({ type: 'queued', position: 1 } as const) : GRANTED;
@@ -38,7 +39,7 @@ class AcquireBed {
       return () => void this.stopped++;
     },
     commandAsItIs: () => () => {},
-    query: (_query, _options, done) => {
+    query: (_clearance, _query, _options, done) => {
       this.endWait = (result) => done(undefined, replyOf({ type: 'lockAwait', result }));
       return () => {};
     },
@@ -51,7 +52,7 @@ class AcquireBed {
       ...{ wait: true, waitUntilMs: 0, deadlineMs: 0 },
     };
     const options = { requestId: 'r', timeoutMs: DEADLINE_MS, deadlineMs: DEADLINE_MS, waitMs: 60_000 };
-    const request = new RoutedAcquire(this.#deps, command, options, (error, reply) => {
+    const request = new RoutedAcquire(this.#deps, command, { options, clearance: CLUSTER }, (error, reply) => {
       const result = reply?.result.type === 'lock' ? reply.result.result : undefined;
       this.seen.push(error?.code ?? result?.type ?? 'nothing');
     });
@@ -109,12 +110,12 @@ test('the time to wait begins when the lock is asked for, and not when its queue
   const asked: number[] = [];
   const deps: AcquireDeps = {
     ...{ clock, random: new SeededRandom(1), waits: new WaitSlots(1, () => {}), commandAsItIs: () => () => {} },
-    command: (_command, _options, done) => {
+    command: (_clearance, _command, _options, done) => {
       const joined = replyOf({ type: 'lock', result: { type: 'queued', position: 1 } } as const);
       clock.setTimer(4_000, () => done(undefined, joined)); // an election
       return () => {};
     },
-    query: (_query, { timeoutMs }, done) => {
+    query: (_clearance, _query, { timeoutMs }, done) => {
       asked.push(timeoutMs);
       clock.setTimer(timeoutMs, () => done(new ServiceError('DEADLINE_EXCEEDED', 'nothing happened'), undefined));
       return () => {};
@@ -126,7 +127,7 @@ test('the time to wait begins when the lock is asked for, and not when its queue
     ...{ wait: true, waitUntilMs: 0, deadlineMs: 0 },
   };
   const options = { requestId: 'r', timeoutMs: DEADLINE_MS, waitMs: 5_000 };
-  new RoutedAcquire(deps, command, options, (error) => {
+  new RoutedAcquire(deps, command, { options, clearance: CLUSTER }, (error) => {
     seen.push(`${error?.code} at ${clock.monotonicMs()}`);
   }).start();
   const beganMs = clock.monotonicMs();

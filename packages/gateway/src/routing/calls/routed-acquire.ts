@@ -1,21 +1,27 @@
-import { type Clock, InvariantError, type Random, ServiceError } from '@remora/base';
+import { type Clock, type ErrorCode, InvariantError, type Random, ServiceError } from '@remora/base';
 import type { LockCommand, LockResult } from '@remora/lock';
 import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
-import type { BackendDone, BackendReply, RequestOptions } from '../../backend.ts';
+import { CLUSTER, type Clearance } from '../../authorisation/clearance.ts';
+import type { BackendDone, BackendReply, RequestTerms } from '../../backend.ts';
 import type { WaitSlots } from './wait-slots.ts';
 
 type Acquire = Extract<LockCommand, { readonly type: 'acquire' }>;
 type GiveUp = () => void;
-type SendCommand = (command: Command, options: RequestOptions, done: BackendDone<CommandResult>) => GiveUp;
+type Send<Request, Result> = (
+  clearance: Clearance,
+  request: Request,
+  options: RequestTerms,
+  done: BackendDone<Result>,
+) => GiveUp;
 
 export interface AcquireDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly waits: WaitSlots;
-  readonly command: SendCommand;
+  readonly command: Send<Command, CommandResult>;
   /** Sends a lock command with the times that it has. */
-  readonly commandAsItIs: SendCommand;
-  readonly query: (query: Query, options: RequestOptions, done: BackendDone<QueryResult>) => GiveUp;
+  readonly commandAsItIs: Send<Command, CommandResult>;
+  readonly query: Send<Query, QueryResult>;
 }
 
 /** A query that waits at the leader is sent again after this time, so that a lost answer is noticed. */
@@ -23,6 +29,9 @@ export const AWAIT_MS = 15_000;
 const AWAIT_PAUSE_MS = 500;
 /** For the command that gives up a place in a queue. */
 const GIVE_UP_TIMEOUT_MS = 10_000;
+
+/** RA6. */
+const NOT_ALLOWED: ReadonlySet<ErrorCode> = new Set(['PERMISSION_DENIED', 'UNAUTHENTICATED']);
 
 const TOO_LATE = new ServiceError('LOCK_TIMEOUT', 'the lock was not granted within the time to wait');
 
@@ -72,7 +81,7 @@ const TRANSITIONS: Readonly<Record<AcquireState, Partial<Readonly<Record<Acquire
     ...{ answer: 'answered', quiet: 'waiting', failure: 'pausing', refusal: 'leaving', cancel: 'abandoned' },
     ...{ upgradeGrant: 'confirming', turnedAway: 'asking' },
   },
-  pausing: { resume: 'waiting', cancel: 'abandoned' },
+  pausing: { resume: 'waiting', refusal: 'leaving', cancel: 'abandoned' },
   confirming: { answer: 'answered', cancel: 'abandoned' },
   leaving: { answer: 'answered', cancel: 'abandoned' },
   answered: {},
@@ -100,13 +109,16 @@ export function acquireStateAfter(state: AcquireState, event: AcquireEvent): Acq
  *      cancel it themselves.
  * RA5. Once the acquire was applied, no later error says that the lock was not granted, unless the place was given up
  *      for certain: the outcome is unknown.
+ * RA6. A wait ends when its client may not acquire the lock any more. Then the place is always given up: otherwise the
+ *      client would get a lock that it may not have.
  */
 export class RoutedAcquire {
   readonly #deps: AcquireDeps;
   readonly #command: Acquire;
   readonly #done: BackendDone<CommandResult>;
   readonly #endsMs: number;
-  #options: RequestOptions;
+  readonly #clearance: Clearance;
+  #options: RequestTerms;
   #state: AcquireState = 'asking';
   /** Grows with each state that is entered: what an earlier state has started reports to no one. */
   #turn = 0;
@@ -117,10 +129,17 @@ export class RoutedAcquire {
   /** The place in the queue at which the acquire joined it first. */
   #queuedAt: number | undefined;
 
-  constructor(deps: AcquireDeps, command: Acquire, options: RequestOptions, done: BackendDone<CommandResult>) {
+  constructor(
+    deps: AcquireDeps,
+    command: Acquire,
+    { options, clearance }: { readonly options: RequestTerms; readonly clearance: Clearance },
+    done: BackendDone<CommandResult>,
+  ) {
     this.#deps = deps;
     this.#command = command;
     this.#options = options;
+    this.#clearance = clearance;
+    clearance.onRefused = (refusal) => this.#mayNotWait(refusal);
     this.#done = done;
     const { waitMs = 0 } = options;
     this.#endsMs = waitMs === 0 ? Number.POSITIVE_INFINITY : deps.clock.monotonicMs() + waitMs; // RA3
@@ -151,7 +170,7 @@ export class RoutedAcquire {
     const turn = this.#turn;
     this.#started(
       turn,
-      this.#deps.command({ type: 'lock', command }, this.#options, (error, reply) => {
+      this.#deps.command(this.#clearance, { type: 'lock', command }, this.#options, (error, reply) => {
         if (turn === this.#turn) this.#asked(error, reply);
       }),
     );
@@ -176,7 +195,7 @@ export class RoutedAcquire {
     const options = { timeoutMs: Math.max(1, Math.min(remainingMs, AWAIT_MS)) };
     this.#started(
       turn,
-      this.#deps.query({ type: 'lockAwait', lock, owner }, options, (error, reply) => {
+      this.#deps.query(this.#clearance, { type: 'lockAwait', lock, owner }, options, (error, reply) => {
         if (turn === this.#turn) this.#waited(error, reply);
       }),
     );
@@ -188,6 +207,7 @@ export class RoutedAcquire {
       this.#enter('quiet');
       return this.#wait();
     }
+    if (NOT_ALLOWED.has(error.code)) return this.#leave(error, true); // RA6
     this.#enter('failure');
     this.#pause();
   }
@@ -236,22 +256,30 @@ export class RoutedAcquire {
     const turn = this.#turn;
     this.#started(
       turn,
-      this.#deps.command({ type: 'lock', command }, asAnother(this.#options), (error, reply) => {
+      this.#deps.command(this.#clearance, { type: 'lock', command }, asAnother(this.#options), (error, reply) => {
         if (turn === this.#turn) this.#answer(error && notKnown(error), reply);
       }),
     );
   }
 
-  /** Leaving: answers with `refusal`, after the place in the queue was given up (RA4). */
-  #leave(refusal: ServiceError): void {
+  /** RA6. */
+  #mayNotWait(refusal: ServiceError): void {
+    if (this.#state !== 'waiting' && this.#state !== 'pausing') return; // Its command is decided about by itself.
+    this.#stop?.();
+    this.#leave(refusal, true);
+  }
+
+  /** Leaving: answers with `refusal`, after the place in the queue was given up (RA4; `always`: RA6). */
+  #leave(refusal: ServiceError, always = false): void {
     this.#leaveQueue();
     this.#enter('refusal');
     const { lock, owner } = this.#command;
     const turn = this.#turn;
-    if (this.#isNumbered) return this.#answer(refusal, undefined);
+    if (this.#isNumbered && !always) return this.#answer(refusal, undefined);
     // The command also gives back a grant that came at the last moment. It leaves no mark: the acquire was answered, so
     // its request id keeps it from being applied again.
     this.#deps.commandAsItIs(
+      CLUSTER,
       { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0 } },
       { timeoutMs: GIVE_UP_TIMEOUT_MS },
       (error) => {
@@ -295,7 +323,7 @@ function lockResult(reply: BackendReply<CommandResult> | undefined): LockResult 
  * The options of a further question, which is a request of its own: the first one is remembered, and its deadline is
  * over.
  */
-function asAnother({ requestId: _id, deadlineMs: _deadline, ...options }: RequestOptions): RequestOptions {
+function asAnother({ requestId: _id, deadlineMs: _deadline, again: _again, ...options }: RequestTerms): RequestTerms {
   return options;
 }
 

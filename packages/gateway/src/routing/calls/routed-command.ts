@@ -7,7 +7,8 @@ import {
   type RangeRequest,
   type TxnPartOutcome,
 } from '@remora/protocol';
-import type { BackendDone, RequestOptions } from '../../backend.ts';
+import type { Clearance } from '../../authorisation/clearance.ts';
+import type { BackendDone, RequestTerms } from '../../backend.ts';
 import type { Coordinator } from '../../transactions/coordinator.ts';
 import { routingKey, routingSpan } from '../routes/request-keys.ts';
 import type { Routes } from '../routes/routes.ts';
@@ -24,7 +25,8 @@ export interface RoutedCommandDeps {
 
 export interface CommandTerms {
   readonly requestId: string;
-  readonly options: RequestOptions;
+  readonly options: RequestTerms;
+  readonly clearance: Clearance;
   /** Leaves the times in a lock command as they are. Otherwise they are computed from the request's deadline. */
   readonly keepTimes: boolean;
 }
@@ -43,6 +45,7 @@ export class RoutedCommand implements RoutedRequest, RequestCompletion {
   readonly deadlineMs: number | undefined;
   readonly attemptMs = ATTEMPT_MS;
   readonly awaits = false;
+  readonly clearance: Clearance;
   readonly #deps: RoutedCommandDeps;
   readonly #command: Command;
   readonly #keepTimes: boolean;
@@ -53,6 +56,7 @@ export class RoutedCommand implements RoutedRequest, RequestCompletion {
 
   constructor(deps: RoutedCommandDeps, command: Command, terms: CommandTerms, done: BackendDone<CommandResult>) {
     this.requestId = terms.requestId;
+    this.clearance = terms.clearance;
     this.timeoutMs = Math.min(terms.options.timeoutMs, REQUEST_TIMEOUT_MAX_MS);
     this.deadlineMs = terms.options.deadlineMs;
     this.#deps = deps;
@@ -85,7 +89,8 @@ export class RoutedCommand implements RoutedRequest, RequestCompletion {
   /** `earlier`: what one of the ranges remembers of an earlier attempt. */
   #overRanges(timeoutMs: number, earlier: TxnPartOutcome | undefined): void {
     const command = this.#command;
-    const identity = { requestId: this.requestId, deadlineMs: this.deadlineMs, timeoutMs };
+    const { requestId, deadlineMs, clearance } = this;
+    const identity = { requestId, deadlineMs, timeoutMs, clearance };
     switch (command.type) {
       case 'compact':
         this.#giveUpMany = this.#deps.many.compact(command.revision, identity, this.#done);

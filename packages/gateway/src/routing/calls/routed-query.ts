@@ -1,6 +1,7 @@
 import { type Bytes, type Clock, ServiceError, type Span, type Timer } from '@remora/base';
 import type { Query, QueryResult, RangeDescriptor, RangeReply, RangeRequest } from '@remora/protocol';
-import type { BackendDone, RequestOptions } from '../../backend.ts';
+import type { Clearance } from '../../authorisation/clearance.ts';
+import type { BackendDone, RequestTerms } from '../../backend.ts';
 import { routingKey, routingSpan } from '../routes/request-keys.ts';
 import type { Routes } from '../routes/routes.ts';
 import type { ManyRanges } from './many-ranges.ts';
@@ -42,6 +43,7 @@ export class RoutedQuery implements RequestCompletion {
   readonly #done: BackendDone<QueryResult>;
   readonly #endsMs: number;
   readonly #isCurrent: boolean;
+  readonly #clearance: Clearance;
   /** For a current answer: what the master returned after the query came; 0 before that. */
   #notBefore: number;
   /** The call to one range, from the first on. */
@@ -49,7 +51,13 @@ export class RoutedQuery implements RequestCompletion {
   /** Cancels the question to the master, or to several ranges. */
   #giveUp: (() => void) | undefined;
 
-  constructor(deps: RoutedQueryDeps, query: Query, options: RequestOptions, done: BackendDone<QueryResult>) {
+  constructor(
+    deps: RoutedQueryDeps,
+    query: Query,
+    { options, clearance }: { readonly options: RequestTerms; readonly clearance: Clearance },
+    done: BackendDone<QueryResult>,
+  ) {
+    this.#clearance = clearance;
     this.#deps = deps;
     this.#query = query;
     this.#done = done;
@@ -96,7 +104,7 @@ export class RoutedQuery implements RequestCompletion {
   }
 
   #askRange(): void {
-    const request = new RangeQuery(this.#query, this.#remainingMs, this.#notBefore);
+    const request = new RangeQuery(this.#query, this.#remainingMs, this.#notBefore, this.#clearance);
     this.#call = new RoutedCall(this.#deps.calls, request, this);
     this.#call.start();
   }
@@ -111,7 +119,8 @@ export class RoutedQuery implements RequestCompletion {
   }
 
   #askMany(): void {
-    this.#giveUp = this.#deps.many.query(this.#query, this.#notBefore, this.#remainingMs, this.#done);
+    const terms = { notBefore: this.#notBefore, timeoutMs: this.#remainingMs, clearance: this.#clearance };
+    this.#giveUp = this.#deps.many.query(this.#query, terms, this.#done);
   }
 
   /**
@@ -146,7 +155,10 @@ export class RangeQuery implements RoutedRequest {
   /** The span of the keys to ask for, if that is a part of the query's span. */
   readonly #part: Span | undefined;
 
-  constructor(query: Query, timeoutMs: number, notBefore: number, part?: Span) {
+  readonly clearance: Clearance;
+
+  constructor(query: Query, timeoutMs: number, notBefore: number, clearance: Clearance, part?: Span) {
+    this.clearance = clearance;
     this.timeoutMs = Math.min(timeoutMs, REQUEST_TIMEOUT_MAX_MS);
     this.awaits = awaitsSomething(query);
     this.attemptMs = this.awaits ? AWAIT_MS : ATTEMPT_MS;

@@ -1,0 +1,329 @@
+import { AUTH_TRUST_MS, KnownAuth } from '@remora/auth';
+import { ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
+import type { AuthImage, Command, Query, QueryResult } from '@remora/protocol';
+import { describe, expect, test } from 'vitest';
+import type { BackendDone, LockWatchOptions, RequestOptions, WatchListener, WatchOptions } from '../backend.ts';
+import { AuthorisedBackend } from './authorised-backend.ts';
+import type { Clearance } from './clearance.ts';
+import type { ClearedBackend } from './cleared-backend.ts';
+
+const b = (text: string): Buffer => Buffer.from(text);
+const ADA = { name: 'ada', method: 'token' } as const;
+const ROOT = { name: 'root', method: 'token' } as const;
+
+/** Ada may write below `a`, read below `a` and `r`, and acquire locks of `shop`. */
+function image(revision: number, more: Partial<AuthImage> = {}): AuthImage {
+  return {
+    ...{ enabled: true, revision, tokenKey: b('key') },
+    users: [
+      { name: 'ada', passwordHash: '', roles: ['writer'], version: 1 },
+      { name: 'root', passwordHash: '', roles: ['root'], version: 1 },
+    ],
+    roles: [
+      {
+        name: 'writer',
+        keys: [
+          { access: 'readWrite', key: b('a'), end: b('b') },
+          { access: 'read', key: b('r'), end: b('s') },
+        ],
+        locks: [{ namespace: 'shop', prefix: b(''), verb: 'acquire' }],
+      },
+    ],
+    ...more,
+  };
+}
+const NOBODY_MAY: Partial<AuthImage> = { roles: [{ name: 'writer', keys: [], locks: [] }] };
+
+const put = (key: string, lease = 0n): Command => ({
+  ...{ type: 'kv' },
+  op: { type: 'put', key: b(key), value: b('v'), lease, prevKv: false, ignoreValue: false, ignoreLease: false },
+});
+const KEEP_ALIVE: Query = { type: 'leaseKeepAlive', id: 7n, incarnation: 1 };
+
+/** What reaches the ranges. */
+class Ranges implements ClearedBackend {
+  readonly nodeId = 1;
+  readonly commands: { readonly command: Command; readonly clearance: Clearance }[] = [];
+  readonly queries: { readonly query: Query; readonly clearance: Clearance }[] = [];
+  readonly recalled: string[] = [];
+  leaseQuestions = 0;
+  leaseKeys: readonly string[] = [];
+  /** Called before a question about a lease is answered. */
+  meanwhile = (): void => {};
+  watching: WatchListener | undefined;
+  cancelled = 0;
+
+  query(query: Query, _options: object, done: BackendDone<QueryResult>): () => void {
+    if (query.type !== 'leaseTimeToLive') throw new Error(`${query.type} is asked for by the cluster`);
+    this.leaseQuestions++;
+    this.meanwhile();
+    const keys = this.leaseKeys.map(b);
+    const lease = { id: query.id, incarnation: 1, remainingMs: 9, grantedTtlMs: 9, keys };
+    const result = { type: 'leaseTimeToLive', lease } as unknown as QueryResult;
+    done(undefined, { result, revision: 1, raftTerm: 1 });
+    return () => {};
+  }
+  commandFor(clearance: Clearance, command: Command): () => void {
+    this.commands.push({ command, clearance });
+    return () => {};
+  }
+  queryFor(clearance: Clearance, query: Query): () => void {
+    this.queries.push({ query, clearance });
+    return () => {};
+  }
+  recall({ requestId }: { readonly requestId: string }): () => void {
+    this.recalled.push(requestId);
+    return () => {};
+  }
+  watch(_options: WatchOptions, listener: WatchListener) {
+    this.watching = listener;
+    return { cancel: () => void this.cancelled++, progress() {}, pause() {}, resume() {} };
+  }
+  watchLocks(_options: LockWatchOptions) {
+    return { cancel: () => void this.cancelled++, pause() {}, resume() {} };
+  }
+  view = () => ({ clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 0 });
+  rangeTimeMs = () => 0;
+}
+
+function bed(first: AuthImage | 'unknown' = image(5)) {
+  const clock = new ManualClock();
+  const known = new KnownAuth({ clock, hurry: () => {} });
+  const learn = (one: AuthImage): void => known.learn(one, clock.monotonicMs());
+  if (first !== 'unknown') learn(first);
+  const ranges = new Ranges();
+  const backend = new AuthorisedBackend({ ranges, known, clock });
+  const errors: string[] = [];
+  const done: BackendDone<unknown> = (error) => void errors.push(error?.code ?? 'done');
+  const send = (command: Command, options: Partial<RequestOptions> = { principal: ADA }) =>
+    backend.command(command, { timeoutMs: 1_000, principal: undefined, ...options }, done);
+  const ask = (query: Query, options: Partial<RequestOptions> = { principal: ADA }) =>
+    backend.query(query, { timeoutMs: 1_000, principal: undefined, ...options }, done);
+  return { clock, known, learn, ranges, backend, errors, send, ask };
+}
+const turns = async (): Promise<void> => {
+  for (let i = 0; i < 10; i++) await Promise.resolve();
+};
+
+describe('a request', () => {
+  test('of a user who may send it goes to the ranges with the revision of the decision (AB1)', () => {
+    const { ranges, send, errors } = bed();
+    send(put('a1'));
+    expect(errors).toEqual([]);
+    expect(ranges.commands.map(({ clearance }) => clearance.revision)).toEqual([5]);
+  });
+
+  test('that is not allowed, or whose caller is nobody, never reaches a range', () => {
+    const { ranges, send, ask, errors } = bed();
+    send(put('r1'));
+    send(put('a1'), { principal: undefined });
+    send(put('a1'), { principal: { name: 'gone', method: 'certificate' } });
+    ask({ type: 'scan', key: b('a'), end: b('c'), revision: 0, bytes: 1 });
+    expect(errors).toEqual(['PERMISSION_DENIED', 'UNAUTHENTICATED', 'PERMISSION_DENIED', 'PERMISSION_DENIED']);
+    expect([ranges.commands, ranges.queries]).toEqual([[], []]);
+  });
+
+  test('goes on as before while authentication is off, and carries that revision (AB2)', () => {
+    const { ranges, send } = bed(image(4, { enabled: false }));
+    send(put('z'), { principal: undefined });
+    expect(ranges.commands.map(({ clearance }) => clearance.revision)).toEqual([4]);
+  });
+
+  test('waits while nothing is known of users and roles', () => {
+    const { ranges, send, learn, errors, clock } = bed('unknown');
+    const { clock: late, send: sendLate, errors: lateErrors } = bed('unknown');
+    send(put('a1'));
+    expect(ranges.commands).toEqual([]);
+    learn(image(5));
+    expect([ranges.commands.length, errors]).toEqual([1, []]);
+    sendLate(put('a1'));
+    late.advance(1_500);
+    expect(lateErrors).toEqual(['UNAVAILABLE']);
+    clock.advance(5_000);
+    expect(errors).toEqual([]);
+  });
+
+  test('is refused when users and roles have not been heard of for too long', () => {
+    const { send, clock, errors } = bed();
+    clock.advance(AUTH_TRUST_MS + 1);
+    send(put('a1'), { principal: ROOT });
+    expect(errors).toEqual(['UNAVAILABLE']);
+  });
+
+  test('that ranges send back is decided about again by the newer revision, and waits for it (AB1)', () => {
+    const { ranges, send, learn } = bed(image(4, { enabled: false }));
+    send(put('a1'), { principal: ADA });
+    send(put('z'), { principal: ADA });
+    const answers: string[] = [];
+    for (const { clearance } of ranges.commands) {
+      clearance.again(6, 1_000, (refusal) => answers.push(`${refusal?.code ?? 'allowed'} by ${clearance.revision}`));
+    }
+    expect(answers).toEqual([]);
+    learn(image(5));
+    expect(answers).toEqual([]);
+    learn(image(6));
+    expect(answers).toEqual(['allowed by 6', 'PERMISSION_DENIED by 6']);
+  });
+
+  test('that ranges send back is not sent again if the newer revision does not come', () => {
+    const { ranges, send, clock } = bed();
+    send(put('a1'));
+    const codes: (string | undefined)[] = [];
+    ranges.commands[0]?.clearance.again(9, 500, (refusal) => codes.push(refusal?.code));
+    clock.advance(600);
+    expect(codes).toEqual(['UNAVAILABLE']);
+  });
+
+  test('that is refused, and may have been sent before, is asked after at the ranges (AB3)', () => {
+    const { ranges, send, errors } = bed();
+    send(put('z'), { principal: ADA, requestId: 'mine' });
+    expect([ranges.recalled, ranges.commands, errors]).toEqual([['mine'], [], []]);
+  });
+
+  test('can be given up while its lease is asked about', async () => {
+    const { ranges, send, errors } = bed();
+    send(put('a1', 7n))();
+    await turns();
+    expect([ranges.commands, errors]).toEqual([[], []]);
+  });
+});
+
+describe('what a request needs of a lease', () => {
+  test('is decided by the keys that the lease has', async () => {
+    const { ranges, send, errors } = bed();
+    ranges.leaseKeys = ['a1', 'a2'];
+    send(put('a3', 7n));
+    await turns();
+    expect([ranges.commands.length, errors]).toEqual([1, []]);
+    ranges.leaseKeys = ['a1', 'r1'];
+    send(put('a3', 7n));
+    send({ type: 'leaseRevoke', id: 7n, incarnation: 0 });
+    await turns();
+    expect([ranges.commands.length, errors]).toEqual([1, ['PERMISSION_DENIED', 'PERMISSION_DENIED']]);
+  });
+
+  test('is not asked for a caller who is refused anyway, or who is root (DE3)', async () => {
+    const { ranges, send, errors } = bed();
+    send(put('z', 7n));
+    send(put('z', 7n), { principal: ROOT });
+    await turns();
+    expect([ranges.leaseQuestions, errors, ranges.commands.length]).toEqual([0, ['PERMISSION_DENIED'], 1]);
+  });
+
+  test('is decided again when users and roles change while it is asked for (DE1)', async () => {
+    const { ranges, send, learn, errors } = bed();
+    ranges.leaseKeys = ['a1'];
+    let revision = 5;
+    ranges.meanwhile = () => {
+      if (revision === 5) learn(image(++revision));
+    };
+    send(put('a3', 7n));
+    await turns();
+    expect(ranges.commands.map(({ clearance }) => clearance.revision)).toEqual([6]);
+    ranges.meanwhile = () => learn(image(++revision, NOBODY_MAY));
+    send(put('a3', 7n));
+    await turns();
+    expect([ranges.commands.length, errors]).toEqual([1, ['PERMISSION_DENIED']]);
+  });
+
+  test('is remembered for renewals, for ten seconds and one revision (DE4)', async () => {
+    const { ranges, ask, learn, clock, errors } = bed();
+    ranges.leaseKeys = ['a1'];
+    for (let beat = 0; beat < 3; beat++) {
+      ask(KEEP_ALIVE);
+      await turns();
+    }
+    expect([ranges.leaseQuestions, ranges.queries.length]).toEqual([1, 3]);
+    ask({ ...KEEP_ALIVE, id: 8n });
+    await turns();
+    expect(ranges.leaseQuestions).toBe(2);
+    clock.advance(10_000);
+    ask(KEEP_ALIVE);
+    await turns();
+    expect(ranges.leaseQuestions).toBe(3);
+    learn(image(6, NOBODY_MAY));
+    ask(KEEP_ALIVE);
+    await turns();
+    expect(errors).toEqual(['PERMISSION_DENIED']);
+  });
+});
+
+describe('a watch', () => {
+  const WATCH = { key: b('a'), end: b('b'), startRevision: 0, noPut: false, noDelete: false, prevKv: false };
+  const listener = (ends: string[]): WatchListener => ({
+    onCreated() {},
+    onEvents() {},
+    onProgress() {},
+    onEnd: (error) => void ends.push(error.code),
+  });
+
+  test('that is not allowed is never begun, and its client hears that in a later turn', () => {
+    const { ranges, backend, clock } = bed();
+    const ends: string[] = [];
+    backend.watch({ ...WATCH, end: b('c'), principal: ADA }, listener(ends));
+    backend.watchLocks(
+      { namespace: 'bank', name: b(''), single: false, principal: ADA },
+      () => {},
+      (error) => ends.push(error.code),
+    );
+    expect([ends, ranges.watching]).toEqual([[], undefined]);
+    clock.advance(0);
+    expect(ends).toEqual(['PERMISSION_DENIED', 'PERMISSION_DENIED']);
+  });
+
+  test('ends once when its user may not watch any more, also one that began while authentication was off (AB4)', () => {
+    const { ranges, backend, learn } = bed(image(4, { enabled: false }));
+    const ends: string[] = [];
+    backend.watch({ ...WATCH, principal: ADA }, listener(ends));
+    backend.watch({ ...WATCH, principal: undefined }, listener(ends));
+    const locks = { namespace: 'shop', name: b('l'), single: true, principal: ADA };
+    backend.watchLocks(
+      locks,
+      () => {},
+      (error) => ends.push(error.code),
+    );
+    learn(image(5));
+    expect([ends, ranges.cancelled]).toEqual([['UNAUTHENTICATED'], 1]);
+    learn(image(6, NOBODY_MAY));
+    expect(ends).toEqual(['UNAUTHENTICATED', 'PERMISSION_DENIED', 'PERMISSION_DENIED']);
+    learn(image(7, NOBODY_MAY));
+    expect(ends).toHaveLength(3);
+  });
+
+  test('ends when users and roles are not known for sure any more (AB4)', () => {
+    const { backend, clock } = bed();
+    const ends: string[] = [];
+    backend.watch({ ...WATCH, principal: ADA }, listener(ends));
+    clock.advance(AUTH_TRUST_MS - 1_500);
+    expect(ends).toEqual([]);
+    clock.advance(3_000);
+    expect(ends).toEqual(['UNAVAILABLE']);
+  });
+
+  test('that its client or the ranges have ended is not ended again', () => {
+    const { ranges, backend, learn } = bed();
+    const ends: string[] = [];
+    backend.watch({ ...WATCH, principal: ADA }, listener(ends)).cancel();
+    backend.watch({ ...WATCH, principal: ADA }, listener(ends));
+    ranges.watching?.onEnd(new ServiceError('COMPACTED', 'gone'), 5);
+    learn(image(6, NOBODY_MAY));
+    expect(ends).toEqual(['COMPACTED']);
+  });
+});
+
+test('a wait for a lock hears that its client may not acquire the lock any more (AB4)', () => {
+  const { ranges, send, learn } = bed();
+  const owner = { session: { lease: 7n, incarnation: 1 }, token: 't' };
+  const lock = { namespace: 'shop', name: b('l') };
+  const acquire = { ...{ type: 'acquire', lock, owner, wait: true }, waitUntilMs: 0, deadlineMs: 0 };
+  const command = { type: 'lock', command: acquire } as unknown as Command;
+  send(command, { principal: ADA, waitMs: 60_000 });
+  const refused: string[] = [];
+  const [sent] = ranges.commands;
+  if (sent !== undefined) sent.clearance.onRefused = (refusal) => void refused.push(refusal.code);
+  learn(image(6));
+  expect(refused).toEqual([]);
+  learn(image(7, NOBODY_MAY));
+  expect(refused).toEqual(['PERMISSION_DENIED']);
+});

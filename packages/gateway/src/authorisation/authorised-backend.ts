@@ -1,0 +1,266 @@
+/**
+ * The ranges, for doors: each request is decided about before it is sent. Every door goes through here.
+ *
+ * AB1. A request is decided as a whole, and carries the revision of the decision; ranges that know a newer one send it
+ *      back (decisions.ts DE1, DE2; routing's request.ts Q5).
+ * AB2. While authentication is off, that costs one look at a field. The request is decided about all the same when a
+ *      range knows that authentication is on.
+ * AB3. A command that is refused, and has the request id of its client, may have been sent before, when it was allowed:
+ *      it is not executed, and the client learns the outcome if there is one (routing's recall.ts).
+ * AB4. Watches, and waits for locks, are decided about again whenever users and roles change, or are not known for sure
+ *      any more (auth's known-auth.ts KA2). Those that are no longer allowed end.
+ */
+import { type KnownAuth, type Need, needsOfCommand, needsOfQuery, type PlainNeed, type Principal } from '@remora/auth';
+import type { Clock, ServiceError, Timer } from '@remora/base';
+import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
+import type {
+  Asked,
+  Backend,
+  BackendDone,
+  LockWatchEnd,
+  LockWatchListener,
+  LockWatchOptions,
+  RequestOptions,
+  WatchControl,
+  WatchListener,
+  WatchOptions,
+} from '../backend.ts';
+import type { ClearedBackend } from './cleared-backend.ts';
+import { Decisions, refusalOf } from './decisions.ts';
+import { type ClearanceDeps, RequestClearance } from './request-clearance.ts';
+
+export interface AuthorisedBackendDeps {
+  readonly ranges: ClearedBackend;
+  readonly known: KnownAuth;
+  readonly clock: Clock;
+}
+
+/** Something that goes on until its client ends it (AB4). */
+interface Lasting {
+  readonly principal: Principal | undefined;
+  readonly needs: readonly PlainNeed[];
+  end(refusal: ServiceError): void;
+}
+
+/** How often it is looked whether users and roles are still known for sure, while authentication is on. */
+const LOOK_MS = 1_000;
+
+export class AuthorisedBackend implements Backend {
+  readonly #ranges: ClearedBackend;
+  readonly #known: KnownAuth;
+  readonly #clock: Clock;
+  readonly #decisions: Decisions;
+  readonly #clearanceDeps: ClearanceDeps;
+  readonly #lasting = new Set<Lasting>();
+  #looking: Timer | undefined;
+
+  constructor({ ranges, known, clock }: AuthorisedBackendDeps) {
+    this.#ranges = ranges;
+    this.#known = known;
+    this.#clock = clock;
+    this.#decisions = new Decisions({ ranges, known, clock });
+    this.#clearanceDeps = { known, decisions: this.#decisions };
+    known.onChange(() => this.#decideLasting());
+  }
+
+  get nodeId(): number {
+    return this.#ranges.nodeId;
+  }
+
+  view(): ClusterView {
+    return this.#ranges.view();
+  }
+
+  rangeTimeMs(): number | undefined {
+    return this.#ranges.rangeTimeMs();
+  }
+
+  check(principal: Principal | undefined, needs: readonly PlainNeed[]): void {
+    this.#decisions.check(principal, needs);
+  }
+
+  command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+    const clearance = new RequestClearance(this.#clearanceDeps, options.principal, () => needsOfCommand(command));
+    if (isWait(command, options)) return this.#waitingCommand(command, options, clearance, done);
+    if (this.#known.isOff) return this.#ranges.commandFor(clearance, command, options, done); // AB2
+    return this.#decided(clearance, undefined, options, (refusal) => {
+      if (refusal === undefined) return this.#ranges.commandFor(clearance, command, options, done);
+      const { again, requestId, timeoutMs } = options;
+      if (requestId !== undefined) {
+        return this.#ranges.recall({ command, requestId, timeoutMs, refusal, again: again === true }, done); // AB3
+      }
+      done(refusal, undefined);
+      return nothing;
+    });
+  }
+
+  /** AB4. */
+  #waitingCommand(
+    command: Command,
+    options: RequestOptions,
+    clearance: RequestClearance,
+    done: BackendDone<CommandResult>,
+  ): () => void {
+    const lasting: Lasting = {
+      principal: clearance.principal,
+      needs: lockNeeds(clearance.needs),
+      end: (refusal) => clearance.onRefused?.(refusal),
+    };
+    const end = this.#goesOn(lasting);
+    const ended: BackendDone<CommandResult> = (error, reply) => {
+      end();
+      done(error, reply);
+    };
+    const giveUp = this.#decided(clearance, undefined, options, (refusal) => {
+      if (refusal === undefined) return this.#ranges.commandFor(clearance, command, options, ended);
+      ended(refusal, undefined);
+      return nothing;
+    });
+    return () => {
+      end();
+      giveUp();
+    };
+  }
+
+  query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
+    const clearance = new RequestClearance(this.#clearanceDeps, options.principal, () => needsOfQuery(query));
+    if (this.#known.isOff) return this.#ranges.queryFor(clearance, query, options, done); // AB2
+    const renewed = query.type === 'leaseKeepAlive' ? `${query.id}.${query.incarnation}` : undefined;
+    return this.#decided(clearance, renewed, options, (refusal) => {
+      if (refusal === undefined) return this.#ranges.queryFor(clearance, query, options, done);
+      done(refusal, undefined);
+      return nothing;
+    });
+  }
+
+  /** Begins what `begin` begins once the request is decided about; returns what ends either. */
+  #decided(
+    clearance: RequestClearance,
+    renewed: string | undefined,
+    { timeoutMs }: RequestOptions,
+    begin: (refusal: ServiceError | undefined) => () => void,
+  ): () => void {
+    const { principal, needs } = clearance;
+    let end: (() => void) | undefined;
+    const giveUp = this.#decisions.decide({ principal, needs, renewed }, timeoutMs, (refusal, revision) => {
+      clearance.revision = revision;
+      end = begin(refusal);
+    });
+    return () => (end ?? giveUp)();
+  }
+
+  watch({ principal, ...options }: WatchOptions & Asked, listener: WatchListener): WatchControl {
+    const { key, end } = options;
+    const needs: readonly PlainNeed[] = [{ type: 'keys', access: 'read', key, ...(end !== undefined && { end }) }];
+    if (this.#isRefused({ principal, needs }, (refusal) => listener.onEnd(refusal, 0))) return REFUSED;
+    let leave = nothing;
+    const control = this.#ranges.watch(options, {
+      onCreated: (revision) => listener.onCreated(revision),
+      onEvents: (events, revision) => listener.onEvents(events, revision),
+      onProgress: (revision) => listener.onProgress(revision),
+      onEnd: (error, compactRevision) => {
+        leave();
+        listener.onEnd(error, compactRevision);
+      },
+    });
+    leave = this.#begins(
+      { principal, needs },
+      () => control.cancel(),
+      (refusal) => listener.onEnd(refusal, 0),
+    );
+    return {
+      cancel: () => {
+        leave();
+        control.cancel();
+      },
+      progress: () => control.progress(),
+      pause: () => control.pause(),
+      resume: () => control.resume(),
+    };
+  }
+
+  watchLocks(
+    { principal, ...options }: LockWatchOptions & Asked,
+    listener: LockWatchListener,
+    onEnd: LockWatchEnd,
+  ): Omit<WatchControl, 'progress'> {
+    const { namespace, name, single } = options;
+    const needs: readonly PlainNeed[] = single
+      ? [{ type: 'lock', verb: 'read', namespace, name }]
+      : [{ type: 'locks', verb: 'read', namespace, prefix: name }];
+    if (this.#isRefused({ principal, needs }, onEnd)) return REFUSED;
+    const control = this.#ranges.watchLocks(options, listener);
+    const leave = this.#begins({ principal, needs }, () => control.cancel(), onEnd);
+    return {
+      cancel: () => {
+        leave();
+        control.cancel();
+      },
+      pause: () => control.pause(),
+      resume: () => control.resume(),
+    };
+  }
+
+  /** Tells the refusal in a later turn, when the caller has what it began. */
+  #isRefused(asked: Pick<Lasting, 'principal' | 'needs'>, told: (refusal: ServiceError) => void): boolean {
+    if (this.#known.isOff) return false; // AB2
+    const refusal = refusalOf(() => this.check(asked.principal, asked.needs));
+    if (refusal !== undefined) this.#clock.setImmediate(() => told(refusal));
+    return refusal !== undefined;
+  }
+
+  /** AB4. Returns a function for its regular end. */
+  #begins(asked: Pick<Lasting, 'principal' | 'needs'>, cancel: () => void, told: (refusal: ServiceError) => void) {
+    let isOver = false;
+    const leave = this.#goesOn({
+      ...asked,
+      end: (refusal) => {
+        leave();
+        if (isOver) return;
+        isOver = true;
+        cancel();
+        told(refusal);
+      },
+    });
+    return () => {
+      isOver = true;
+      leave();
+    };
+  }
+
+  #goesOn(lasting: Lasting): () => void {
+    this.#lasting.add(lasting);
+    this.#look();
+    return () => void this.#lasting.delete(lasting);
+  }
+
+  /** AB4. */
+  #decideLasting(): void {
+    for (const lasting of [...this.#lasting]) {
+      const refusal = refusalOf(() => this.check(lasting.principal, lasting.needs));
+      if (refusal !== undefined) lasting.end(refusal);
+    }
+    this.#look();
+  }
+
+  #look(): void {
+    if (this.#looking !== undefined || this.#known.isOff || this.#lasting.size === 0) return;
+    this.#looking = this.#clock.setTimer(LOOK_MS, () => {
+      this.#looking = undefined;
+      this.#decideLasting();
+    });
+  }
+}
+
+function isWait(command: Command, { waitMs }: RequestOptions): boolean {
+  return waitMs !== undefined && command.type === 'lock' && command.command.type === 'acquire';
+}
+
+function lockNeeds(needs: readonly Need[]): readonly PlainNeed[] {
+  return needs.filter((need) => need.type === 'lock');
+}
+
+function nothing(): void {}
+
+/** A watch that was never begun. */
+const REFUSED: WatchControl = { cancel: nothing, progress: nothing, pause: nothing, resume: nothing };

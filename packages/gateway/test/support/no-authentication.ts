@@ -1,0 +1,14 @@
+import type { Identification } from '@remora/auth';
+import type { ClientConnection } from '@remora/protocol';
+
+/** A cluster whose authentication is off. */
+export const NO_AUTHENTICATION: Identification = {
+  isOff: true,
+  identify: () => undefined,
+  identifyByPassword: async () => undefined,
+};
+
+/** A connection without a certificate, on which nobody has logged in. */
+export function anonymousConnection(): ClientConnection {
+  return { certificateName: undefined, address: '127.0.0.1', token: undefined };
+}
