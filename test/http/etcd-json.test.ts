@@ -148,7 +148,7 @@ describe('errors', () => {
     ['kv/range', { key: '***' }, 400, 3, 'key: expected base64'],
     ['kv/range', { key: base64('k'), revision: 1_000 }, 400, 11, 'mvcc: required revision is a future revision'],
     ['lease/revoke', { ID: 5 }, 404, 5, 'etcdserver: requested lease not found'],
-    ['auth/enable', {}, 501, 12, 'remora: AuthEnable is not supported'],
+    ['auth/user/add', {}, 400, 3, 'etcdserver: user name is empty'],
     ['auth/authenticate', {}, 400, 9, 'etcdserver: authentication is not enabled'],
     ['election/leader', { name: base64('e') }, 500, 2, 'election: no leader'],
     ['watch', '', 400, 3, 'the body is empty'],

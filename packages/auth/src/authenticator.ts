@@ -120,6 +120,11 @@ export class Authenticator implements Identification {
     return token;
   }
 
+  /** Hashes a new password. @throws ServiceError `INVALID_ARGUMENT`, `RESOURCE_EXHAUSTED` */
+  hashOf(password: string): Promise<string> {
+    return this.#hasher.hash(password);
+  }
+
   /**
    * Returns a token for a user (AU3).
    *

@@ -21,6 +21,8 @@ export type TakeBack = (why?: ServiceError) => void;
 export interface CallerInfo {
   readonly seen: SeenRevision;
   readonly principal: Principal | undefined;
+  /** The address of the caller, without its port. */
+  readonly address?: string | undefined;
 }
 
 export interface CallInfo extends CallerInfo {
@@ -88,9 +90,9 @@ export const TIMEOUT_LIMITS: TimeoutLimits = { defaultMs: 7_000, maxMs: 60_000 }
 export function callInfo(
   callerMs: number | undefined,
   limits: TimeoutLimits,
-  { seen, principal }: CallerInfo,
+  { seen, principal, address }: CallerInfo,
 ): CallInfo {
-  return { timeoutMs: callTimeoutMs(callerMs, limits), callerMs, seen, principal };
+  return { timeoutMs: callTimeoutMs(callerMs, limits), callerMs, seen, principal, address };
 }
 
 /** Returns the time for a call whose caller leaves `callerMs`, or sets no deadline. */

@@ -1,8 +1,9 @@
 export type { AdminApiDeps } from './admin/admin-api.ts';
-export type { MasterCaller } from './admin/cluster-calls.ts';
+export { ClusterCalls, type MasterCaller } from './admin/cluster-calls.ts';
 export type { ClusterNode } from './admin/recovery/recovery-api.ts';
 export { Admission, type AdmissionOptions, type AdmissionStats } from './admission/admission.ts';
 export { AdmittedBackend } from './admission/admitted-backend.ts';
+export { AuthAdmin, type AuthAdminDeps } from './authorisation/auth-admin.ts';
 export { AuthorisedBackend, type AuthorisedBackendDeps } from './authorisation/authorised-backend.ts';
 export * from './backend.ts';
 export { TIMEOUT_LIMITS, type TimeoutLimits } from './calls.ts';

@@ -211,7 +211,21 @@ class Node implements AssembledNode {
     this.#startAgent(descriptor, finder, { store, seat, health });
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
-      ...{ options, clock, random, logger, backend, authenticator, admission, inFlight, host, log, engine, store },
+      ...{
+        options,
+        clock,
+        random,
+        logger,
+        backend,
+        authenticator,
+        known: this.#auth,
+        admission,
+        inFlight,
+        host,
+        log,
+        engine,
+        store,
+      },
       ...{ dialer, master: finder, lookupStats: ranges.lookupStats, space: () => platform.space() },
       nodeId: this.#nodeId,
       shownClusterId: shownClusterId(this.#clusterId),

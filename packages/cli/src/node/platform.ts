@@ -2,7 +2,7 @@
  * The platform of a node: everything in which a real process differs from a simulated one. `assemble.ts` combines the
  * roles on top of it and knows neither sockets nor files, so that the simulator runs the same node.
  */
-import type { Authenticator, PasswordThread } from '@remora/auth';
+import type { Authenticator, KnownAuth, PasswordThread } from '@remora/auth';
 import type {
   CertificateNames,
   Clock,
@@ -132,6 +132,8 @@ export interface EntryDeps {
   /** After the gateway's limit of requests per second, and what users may do. */
   readonly backend: Backend;
   readonly authenticator: Authenticator;
+  /** What this node knows of users and roles. */
+  readonly known: KnownAuth;
   readonly admission: Admission;
   /** Calls the master's leader, and other nodes. */
   readonly master: MasterCaller;

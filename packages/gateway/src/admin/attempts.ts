@@ -28,15 +28,17 @@ export interface Attempts<Reply> {
   readonly attempt: Attempt<Reply>;
   /** Whether it changes something: once an answer was lost, a later refusal does not mean that nothing was done. */
   readonly changes: boolean;
+  /** Not repeated once an answer was lost: a second time it would be refused because of the first. */
+  readonly once?: boolean;
 }
 
 /**
  * Repeats an attempt, with growing pauses, until it is answered or finally refused, or the time is over. Then it
  * rejects with `UNAVAILABLE`, which names `whom` and has the last error as its cause, or with `UNKNOWN_OUTCOME` if it
- * is a change and an answer was lost. Only for requests that may take effect twice.
+ * is a change and an answer was lost. Only for requests that may take effect twice, unless it is to be sent `once`.
  */
 export async function untilAnswered<Reply>(ports: AttemptPorts, attempts: Attempts<Reply>): Promise<Reply> {
-  const { whom, timeoutMs, attempt, changes } = attempts;
+  const { whom, timeoutMs, attempt, changes, once = false } = attempts;
   const endsMs = ports.clock.monotonicMs() + timeoutMs;
   let lost = false;
   for (let tries = 0; ; tries++) {
@@ -44,7 +46,7 @@ export async function untilAnswered<Reply>(ports: AttemptPorts, attempts: Attemp
     const answer = await one(attempt, Math.max(1, Math.min(ATTEMPT_MS, remainingMs)));
     if (!(answer instanceof ServiceError)) return answer.reply;
     lost ||= changes && answer.code === 'UNKNOWN_OUTCOME';
-    if (!WORTH_REPEATING.has(answer.code)) throw lost ? mayBeDone(whom, answer) : answer;
+    if (!WORTH_REPEATING.has(answer.code) || (once && lost)) throw lost ? mayBeDone(whom, answer) : answer;
     const ceilingMs = Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** Math.min(tries, 4));
     const pauseMs = ceilingMs / 2 + ports.random.int(Math.ceil(ceilingMs / 2));
     if (ports.clock.monotonicMs() + pauseMs >= endsMs) {

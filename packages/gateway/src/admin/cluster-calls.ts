@@ -9,7 +9,7 @@ import {
   type RpcDialer,
   rangeStatus,
 } from '@remora/protocol';
-import { type AttemptPorts, untilAnswered } from './attempts.ts';
+import { type AttemptPorts, type Attempts, untilAnswered } from './attempts.ts';
 
 /** Asks the master once, at its last known leader; learns from the answer which node leads. */
 export interface MasterCaller {
@@ -38,24 +38,28 @@ export class ClusterCalls {
 
   /** Sends a query. */
   master<Request, Reply>(method: Method<Request, Reply>, request: Request, timeoutMs: number): Promise<Reply> {
-    return this.#master(method, request, timeoutMs, false);
+    return this.#master(method, request, { timeoutMs, changes: false });
   }
 
   /** Sends a change that may be made twice. */
   change<Request, Reply>(method: Method<Request, Reply>, request: Request, timeoutMs: number): Promise<Reply> {
-    return this.#master(method, request, timeoutMs, true);
+    return this.#master(method, request, { timeoutMs, changes: true });
+  }
+
+  /** Sends a change that must not be made twice: its outcome is unknown when an answer is lost. */
+  once<Request, Reply>(method: Method<Request, Reply>, request: Request, timeoutMs: number): Promise<Reply> {
+    return this.#master(method, request, { timeoutMs, changes: true, once: true });
   }
 
   #master<Request, Reply>(
     method: Method<Request, Reply>,
     request: Request,
-    timeoutMs: number,
-    changes: boolean,
+    terms: Pick<Attempts<Reply>, 'timeoutMs' | 'changes' | 'once'>,
   ): Promise<Reply> {
     const { master } = this.#deps;
     return untilAnswered(this.#deps, {
       whom: "the master's leader",
-      ...{ timeoutMs, changes },
+      ...terms,
       attempt: (attemptMs, done) => master.call(method, request, { timeoutMs: attemptMs }, done),
     });
   }

@@ -87,7 +87,7 @@ export function etcdApi(deps: EtcdApiDeps, isAbandoned: () => boolean) {
     lease: leaseMethods(deps, headers),
     cluster: clusterMethods(deps, headers),
     maintenance: maintenanceMethods(deps, headers),
-    auth: authMethods(headers),
+    auth: authMethods(deps, headers),
     ...recipeMethods(deps, headers, isAbandoned),
   };
 }
@@ -175,34 +175,26 @@ function recipeMethods(deps: EtcdApiDeps, headers: Headers, isAbandoned: () => b
   };
 }
 
-function authMethods(headers: Headers) {
-  const auth = new EtcdAuth(headers);
-  const none = <Q, A>(method: string): Unary<Q, A> => refused(method, 'this cluster has no users and roles');
+function authMethods(deps: EtcdApiDeps, headers: Headers) {
+  const auth = new EtcdAuth(headers, deps.node.auth);
   return {
     authStatus: unary(auth.authStatus.bind(auth)),
+    authEnable: unary(auth.authEnable.bind(auth)),
     authDisable: unary(auth.authDisable.bind(auth)),
-    authenticate: {
-      ...unary<pb.AuthenticateRequest, pb.AuthenticateResponse>(auth.authenticate.bind(auth)),
-      forAll: true,
-    },
-    authEnable: none<pb.AuthEnableRequest, pb.AuthEnableResponse>('AuthEnable'),
-    userAdd: none<pb.AuthUserAddRequest, pb.AuthUserAddResponse>('UserAdd'),
-    userGet: none<pb.AuthUserGetRequest, pb.AuthUserGetResponse>('UserGet'),
+    authenticate: { ...unary(auth.authenticate.bind(auth)), forAll: true as const },
+    userAdd: unary(auth.userAdd.bind(auth)),
+    userGet: unary(auth.userGet.bind(auth)),
     userList: unary(auth.userList.bind(auth)),
-    userDelete: none<pb.AuthUserDeleteRequest, pb.AuthUserDeleteResponse>('UserDelete'),
-    userChangePassword: none<pb.AuthUserChangePasswordRequest, pb.AuthUserChangePasswordResponse>('UserChangePassword'),
-    userGrantRole: none<pb.AuthUserGrantRoleRequest, pb.AuthUserGrantRoleResponse>('UserGrantRole'),
-    userRevokeRole: none<pb.AuthUserRevokeRoleRequest, pb.AuthUserRevokeRoleResponse>('UserRevokeRole'),
-    roleAdd: none<pb.AuthRoleAddRequest, pb.AuthRoleAddResponse>('RoleAdd'),
-    roleGet: none<pb.AuthRoleGetRequest, pb.AuthRoleGetResponse>('RoleGet'),
+    userDelete: unary(auth.userDelete.bind(auth)),
+    userChangePassword: unary(auth.userChangePassword.bind(auth)),
+    userGrantRole: unary(auth.userGrantRole.bind(auth)),
+    userRevokeRole: unary(auth.userRevokeRole.bind(auth)),
+    roleAdd: unary(auth.roleAdd.bind(auth)),
+    roleGet: unary(auth.roleGet.bind(auth)),
     roleList: unary(auth.roleList.bind(auth)),
-    roleDelete: none<pb.AuthRoleDeleteRequest, pb.AuthRoleDeleteResponse>('RoleDelete'),
-    roleGrantPermission: none<pb.AuthRoleGrantPermissionRequest, pb.AuthRoleGrantPermissionResponse>(
-      'RoleGrantPermission',
-    ),
-    roleRevokePermission: none<pb.AuthRoleRevokePermissionRequest, pb.AuthRoleRevokePermissionResponse>(
-      'RoleRevokePermission',
-    ),
+    roleDelete: unary(auth.roleDelete.bind(auth)),
+    roleGrantPermission: unary(auth.roleGrantPermission.bind(auth)),
+    roleRevokePermission: unary(auth.roleRevokePermission.bind(auth)),
   };
 }
 

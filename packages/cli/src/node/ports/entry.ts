@@ -1,8 +1,10 @@
 import type { MetricsRegistry } from '@remora/base/node';
 import {
+  AuthAdmin,
   adminService,
   CLIENT_SERVER_LIMITS,
   ClientServer,
+  ClusterCalls,
   createHttpEndpoint,
   createPipeService,
   ETCD_LIMITS,
@@ -55,7 +57,9 @@ export class Entry implements NodeEntry {
     this.#ports = ports;
     const { backend, clock, random, options, master, dialer, health } = deps;
     const limits = { ...ETCD_LIMITS, requestBytesMax: options.requestBytesMax, txnOpsMax: options.txnOpsMax };
-    const node = { master, dialer, conditions: () => health.conditions(), program: VERSION };
+    const calls = new ClusterCalls({ clock, random, master, dialer });
+    const auth = new AuthAdmin({ calls, known: deps.known, authenticator: deps.authenticator, random });
+    const node = { master, dialer, auth, conditions: () => health.conditions(), program: VERSION };
     // While both are allowed, etcd clients that learn endpoints may be without TLS.
     const scheme = clientTlsMode(options) === 'tls' ? 'https' : 'http';
     const etcd = { backend, clock, random, scheme, limits, node } as const;

@@ -316,6 +316,8 @@ function contentOf(answer: Operation['answer']): Schema {
     state: ref('EventState'),
     live: ref('EventLive'),
     events: ref('EventEvents'),
+    // The last one: the caller may not watch these locks any more.
+    error: ref('Error'),
   };
   // OpenAPI 3.1 cannot describe the data of each event.
   return { 'text/event-stream': { schema: { type: 'string' }, 'x-event-data': data } };

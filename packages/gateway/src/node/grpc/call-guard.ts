@@ -156,7 +156,8 @@ export class CallGuard {
       if (open.close()) open.giveUp?.();
     };
     try {
-      const caller = { seen, principal: forAll ? undefined : this.#principalOf(call, connection) };
+      const principal = forAll ? undefined : this.#principalOf(call, connection);
+      const caller = { seen, principal, address: connection.address };
       open.giveUp = handler(call.request, callInfo(call.deadlineMs, this.#limits.timeouts, caller), settle);
     } catch (error) {
       const refusal = toServiceError(error);
@@ -292,11 +293,17 @@ export interface ConnectionState {
   readonly seen: SeenRevision;
   /** The name of its verified certificate. */
   readonly certificateName: string | undefined;
+  /** Its address, without the port. */
+  readonly address: string | undefined;
 }
 
 /** Whoever accepts a connection may have given it a state that names its certificate. */
 function connectionOf(connection: CallConnection): ConnectionState {
-  connection.state ??= { seen: { newest: 0 }, certificateName: undefined } satisfies ConnectionState;
+  connection.state ??= {
+    seen: { newest: 0 },
+    certificateName: undefined,
+    address: undefined,
+  } satisfies ConnectionState;
   return connection.state as ConnectionState;
 }
 

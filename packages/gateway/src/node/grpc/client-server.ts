@@ -162,7 +162,9 @@ export class ClientServer {
       input.unfinished(held.incompleteBytes, ++changes);
       unread.holds(held.waitingBytes);
     };
-    const state: ConnectionState = { seen: { newest: 0 }, certificateName: verifiedName(socket) };
+    const state: ConnectionState = {
+      ...{ seen: { newest: 0 }, certificateName: verifiedName(socket), address: socket.remoteAddress },
+    };
     this.#grpc.accept(socket.setNoDelay(true), { onHeld, state });
   }
 

@@ -212,7 +212,14 @@ async function etcdAnswerOf(
   const revision = seen.get(socket) ?? { newest: 0 };
   seen.set(socket, revision);
   const callerMs = grpcTimeoutMs(request.headers['grpc-timeout']);
-  return etcd.handle({ method, target, text: textOf(bytes), callerMs, caller: { seen: revision, principal }, signal });
+  return etcd.handle({
+    method,
+    target,
+    text: textOf(bytes),
+    callerMs,
+    caller: { seen: revision, principal, address: socket.remoteAddress },
+    signal,
+  });
 }
 
 const ETCD_PATHS_SERVED = ['/v3/', '/version'] as const;
