@@ -36,6 +36,12 @@ export interface Identification {
    * @throws ServiceError as a log-in
    */
   identifyByPassword(logIn: LogIn): Promise<Principal | undefined>;
+  /**
+   * Returns a token for a user.
+   *
+   * @throws ServiceError `AUTH_REFUSED` while authentication is off; `UNAUTHENTICATED`; `RESOURCE_EXHAUSTED`
+   */
+  logIn(logIn: LogIn): Promise<string>;
 }
 
 export interface AuthenticatorDeps {
@@ -125,11 +131,7 @@ export class Authenticator implements Identification {
     return this.#hasher.hash(password);
   }
 
-  /**
-   * Returns a token for a user (AU3).
-   *
-   * @throws ServiceError `AUTH_REFUSED` while authentication is off; `UNAUTHENTICATED`; `RESOURCE_EXHAUSTED`
-   */
+  /** AU3. */
   async logIn(logIn: LogIn): Promise<string> {
     if (this.#known.isOff) {
       throw new ServiceError('AUTH_REFUSED', 'authentication is off, so nobody can log in', {

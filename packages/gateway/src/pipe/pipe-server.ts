@@ -1,5 +1,5 @@
 import type { Identification, Principal } from '@remora/auth';
-import { type Clock, ServiceError } from '@remora/base';
+import { type Clock, ServiceError, toServiceError } from '@remora/base';
 import type { LockNews } from '@remora/lock';
 import {
   type Caller,
@@ -19,6 +19,7 @@ import {
   pipeConditions,
   pipeGateways,
   pipeLockWatch,
+  pipeLogIn,
   pipeQuery,
   pipeView,
   pipeWatch,
@@ -32,6 +33,7 @@ import {
 import type { Backend, BackendReply, WatchControl } from '../backend.ts';
 import { ANY_USER } from '../etcd/etcd-needs.ts';
 import { REQUEST_LIMITS, type RequestLimits } from '../request-limits.ts';
+import { logInPipe } from './pipe-log-in.ts';
 import { validatePipeCommand, validatePipeLockWatch, validatePipeQuery, validatePipeWatch } from './validate.ts';
 
 /** Limits of one connection; requests above them are answered with RESOURCE_EXHAUSTED. */
@@ -85,6 +87,12 @@ export function createPipeRegistry(backend: Backend, options: PipeRegistryOption
   registry.handle(pipeConditions, (_request, context, done) => {
     backend.check(principalOf(context.caller), ANY_USER);
     done(undefined, conditions());
+  });
+  registry.handle(pipeLogIn, (request, context, done) => {
+    logInPipe(identification, context.caller, request).then(
+      (loggedIn) => done(undefined, loggedIn),
+      (error: unknown) => done(toServiceError(error), undefined),
+    );
   });
   registry.handleStream(pipeWatch, (first, context) => openWatch(backend, principalOf, first, context));
   registry.handleStream(pipeLockWatch, (request, context) => openLockWatch(backend, principalOf, request, context));

@@ -1,4 +1,5 @@
 import type { Identification } from '@remora/auth';
+import { ServiceError } from '@remora/base';
 import type { ClientConnection } from '@remora/protocol';
 
 /** A cluster whose authentication is off. */
@@ -6,6 +7,9 @@ export const NO_AUTHENTICATION: Identification = {
   isOff: true,
   identify: () => undefined,
   identifyByPassword: async () => undefined,
+  logIn: async () => {
+    throw new ServiceError('AUTH_REFUSED', 'authentication is off');
+  },
 };
 
 /** A connection without a certificate, on which nobody has logged in. */

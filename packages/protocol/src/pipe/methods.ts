@@ -178,6 +178,26 @@ export const pipeGateways = method('gateways', {
   reply: PipeGateways,
 });
 
+/** How a client says who it is. */
+export const PipeLogIn = union('log-in', 'with', {
+  password: variant(0, { user: field(text, 'The name of the user.'), password: field(text, 'The password.') }),
+  token: variant(1, { token: field(text, 'A token of an earlier log-in, over whichever connection.') }),
+});
+export type PipeLogIn = Infer<typeof PipeLogIn>;
+
+export const PipeLoggedIn = struct('logged in', {
+  token: field(text, 'For further log-ins; empty while authentication is off, when nobody needs one.'),
+  lifeMs: field(ms, 'How long a token lives from when it is given. Clients log in again before.'),
+});
+export interface PipeLoggedIn extends Infer<typeof PipeLoggedIn> {}
+
+export const pipeLogIn = method('logIn', {
+  meaning: 'Says who the client is: later calls of this connection are made in the name of that user.',
+  callers: 'clients',
+  request: PipeLogIn,
+  reply: PipeLoggedIn,
+});
+
 export const pipeConditions = method('conditions', {
   meaning: "What is wrong with the cluster, and with the gateway's own node, the worst first.",
   callers: 'clients',
