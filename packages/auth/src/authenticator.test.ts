@@ -1,0 +1,114 @@
+import { SeededRandom, type ServiceError } from '@remora/base';
+import { ManualClock } from '@remora/base/testing';
+import type { AuthImage } from '@remora/protocol';
+import { expect, test } from 'vitest';
+import { Authenticator } from './authenticator.ts';
+import { PasswordHasher, type PasswordTask, type PasswordThread } from './credentials/password-hasher.ts';
+import { KnownAuth } from './known-auth.ts';
+
+const image = (revision: number, more: Partial<AuthImage> = {}): AuthImage => ({
+  ...{ enabled: true, revision, roles: [], tokenKey: Buffer.from('key') },
+  users: [{ name: 'ada', passwordHash: 'pw', roles: [], version: 1 }],
+  ...more,
+});
+const LOG_IN = { user: 'ada', password: 'pw', address: '10.0.0.1' };
+
+function bed() {
+  const clock = new ManualClock();
+  const known = new KnownAuth({ clock, hurry: () => {} });
+  known.learn(image(5), 0);
+  const tasks: PasswordTask[] = [];
+  let meanwhile = (): void => {};
+  /** Passwords are their own hashes here. */
+  const thread = (): PasswordThread => {
+    let answered = (_result: string | boolean): void => {};
+    return {
+      start(on) {
+        answered = on;
+      },
+      post(task) {
+        tasks.push(task);
+        queueMicrotask(() => {
+          meanwhile();
+          answered(task.type === 'hash' ? task.password : task.password === task.hash);
+        });
+      },
+      stop() {},
+    };
+  };
+  const hasher = new PasswordHasher(thread);
+  const authenticator = new Authenticator({ known, hasher, clock, random: new SeededRandom(1) });
+  const who = (token: string | undefined, certificateName?: string): string => {
+    try {
+      const principal = authenticator.identify({ token, certificateName });
+      return principal === undefined ? 'nobody' : `${principal.name} by ${principal.method}`;
+    } catch (error) {
+      return (error as ServiceError).code;
+    }
+  };
+  const during = (fn: () => void): void => {
+    meanwhile = fn;
+  };
+  return { authenticator, clock, known, tasks, who, during };
+}
+
+test('a token counts before a certificate, and one that is not valid is refused in spite of it (AU1)', async () => {
+  const { authenticator, who } = bed();
+  const token = await authenticator.logIn(LOG_IN);
+  expect(who(token, 'bob')).toBe('ada by token');
+  expect(who(undefined, 'bob')).toBe('bob by certificate');
+  expect(who(undefined)).toBe('nobody');
+  expect(who('none', 'bob')).toBe('UNAUTHENTICATED');
+  expect(who(`${token.slice(0, -1)}A`)).toBe('UNAUTHENTICATED');
+});
+
+test('while authentication is off, nobody is identified, and nobody logs in (AU2)', async () => {
+  const { authenticator, known, who } = bed();
+  const token = await authenticator.logIn(LOG_IN);
+  known.learn(image(6, { enabled: false }), 0);
+  expect([who(token), who('none', 'bob'), authenticator.isOff]).toEqual(['nobody', 'nobody', true]);
+  await expect(authenticator.logIn(LOG_IN)).rejects.toMatchObject({ code: 'AUTH_REFUSED' });
+  expect(await authenticator.identifyByPassword(LOG_IN)).toBeUndefined();
+});
+
+test('a log-in with a wrong password, or of nobody, is refused with the same words', async () => {
+  const { authenticator, tasks } = bed();
+  const wrong = await authenticator.logIn({ ...LOG_IN, password: 'x' }).catch((error: unknown) => error);
+  const nobody = await authenticator.logIn({ ...LOG_IN, user: 'eve' }).catch((error: unknown) => error);
+  expect((wrong as Error).message).toBe((nobody as Error).message);
+  expect(tasks).toHaveLength(2);
+});
+
+test('a token is of the user as it was when the password was verified (AU3)', async () => {
+  const { authenticator, known, who, during } = bed();
+  const users = [{ name: 'ada', passwordHash: 'new', roles: [], version: 5 }];
+  during(() => known.learn(image(6, { users }), 0));
+  expect(who(await authenticator.logIn(LOG_IN))).toBe('UNAUTHENTICATED');
+});
+
+test('a remembered token ends when its user is deleted, and when tokens are signed with another key (AU4)', async () => {
+  const { authenticator, known, who } = bed();
+  const token = await authenticator.logIn(LOG_IN);
+  expect(who(token)).toBe('ada by token');
+  known.learn(image(6, { tokenKey: Buffer.from('other') }), 0);
+  expect(who(token)).toBe('UNAUTHENTICATED');
+  known.learn(image(7), 0);
+  expect(who(token)).toBe('ada by token');
+  known.learn(image(8, { users: [] }), 0);
+  expect(who(token)).toBe('UNAUTHENTICATED');
+});
+
+test('a password of each request is verified once, and again when the user has another one (AU5)', async () => {
+  const { authenticator, known, tasks } = bed();
+  for (let i = 0; i < 3; i++) {
+    expect(await authenticator.identifyByPassword(LOG_IN)).toEqual({ name: 'ada', method: 'password' });
+  }
+  expect(tasks).toHaveLength(1);
+  await expect(authenticator.identifyByPassword({ ...LOG_IN, password: 'x' })).rejects.toMatchObject({
+    code: 'UNAUTHENTICATED',
+  });
+  const users = [{ name: 'ada', passwordHash: 'new', roles: [], version: 5 }];
+  known.learn(image(6, { users }), 0);
+  await expect(authenticator.identifyByPassword(LOG_IN)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+  expect(tasks).toHaveLength(3);
+});
