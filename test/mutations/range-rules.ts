@@ -2,6 +2,8 @@
  * Rules of ranges with a unit test that notices their violation: for each rule, a mutation that breaks the code behind
  * it.
  */
+
+import { AUTH_RULES } from './auth-rules.ts';
 import { CLIENT_RULES } from './client-rules.ts';
 import { COMMAND_RULES } from './command-rules.ts';
 import { OF_LISTENERS, OF_LOCKS } from './lock-rules.ts';
@@ -417,6 +419,7 @@ export const RANGE_RULES: readonly RuleMutation[] = [
   ...OF_LOCKS,
   ...OF_RANGES,
   ...CLIENT_RULES,
+  ...AUTH_RULES,
   ...PEER_RULES,
   ...TLS_RULES,
   ...COMMAND_RULES,

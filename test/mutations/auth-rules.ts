@@ -1,0 +1,94 @@
+/** Who may do what: each check taken out, and its test. */
+import type { RuleMutation } from './mutation.ts';
+
+const BACKEND = 'packages/gateway/src/authorisation/authorised-backend.test.ts';
+const KNOWN = 'packages/auth/src/known-auth.test.ts';
+const AUTHENTICATOR = 'packages/auth/src/authenticator.test.ts';
+const REPLICA = 'packages/dataserver/src/range/range-replica.test.ts';
+
+export const AUTH_RULES: readonly RuleMutation[] = [
+  {
+    name: 'refused-commands-are-sent',
+    rule: 'a request that is not allowed never reaches a range (authorised-backend.ts AB1)',
+    file: 'packages/gateway/src/authorisation/decisions.ts',
+    find: 'authority.check(asking.principal?.name, asking.needs.filter(isPlain));',
+    replace: 'authority.check(asking.principal?.name, []);',
+    killedBy: { file: BACKEND, test: 'that is not allowed, or whose caller is nobody, never reaches a range' },
+  },
+  {
+    name: 'watches-begin-unchecked',
+    rule: 'a watch that is not allowed is never begun (authorised-backend.ts AB1)',
+    file: 'packages/gateway/src/authorisation/authorised-backend.ts',
+    find: 'return refusal !== undefined;',
+    replace: 'return false;',
+    killedBy: { file: BACKEND, test: 'that is not allowed is never begun, and its client hears that in a later turn' },
+  },
+  {
+    name: 'watches-outlive-permissions',
+    rule: 'watches and waits end when they are no longer allowed (authorised-backend.ts AB4)',
+    file: 'packages/gateway/src/authorisation/authorised-backend.ts',
+    find: 'known.onChange(() => this.#decideLasting());',
+    replace: '',
+    killedBy: {
+      file: BACKEND,
+      test: 'a wait for a lock hears that its client may not acquire the lock any more (AB4)',
+    },
+  },
+  {
+    name: 'lease-keys-are-not-needed',
+    rule: 'what a lease has is decided about, by the revision of the whole request (decisions.ts DE1)',
+    file: 'packages/gateway/src/authorisation/decisions.ts',
+    find: 'const refusal = refusalOf(() => this.check(principal, needs));',
+    replace: 'const refusal = undefined;',
+    killedBy: { file: BACKEND, test: 'is decided by the keys that the lease has' },
+  },
+  {
+    name: 'leaders-take-old-decisions',
+    rule: 'a request that was allowed by older users and roles is sent back (range-requests.ts RE3)',
+    file: 'packages/dataserver/src/range/requests/range-requests.ts',
+    find: 'authRevision !== 0 && authRevision < this.#deps.authRevision();',
+    replace: 'false;',
+    killedBy: {
+      file: REPLICA,
+      test: 'a request that was allowed by older users and roles is sent back, unless its outcome is known (RE3, CM6)',
+    },
+  },
+  {
+    name: 'old-images-are-taken',
+    rule: 'what a node knows of users and roles only becomes newer (known-auth.ts KA1)',
+    file: 'packages/auth/src/known-auth.ts',
+    find: 'if (image === undefined || image.revision <= this.revision) return; // KA1',
+    replace: 'if (image === undefined) return;',
+    killedBy: { file: KNOWN, test: 'only becomes newer (KA1)' },
+  },
+  {
+    name: 'cut-off-nodes-go-on-for-ever',
+    rule: 'a node that is cut off from the masters refuses after a time (known-auth.ts KA2)',
+    file: 'packages/auth/src/known-auth.ts',
+    find: 'this.#deps.clock.monotonicMs() >= this.#trustedUntilMs',
+    replace: 'false',
+    killedBy: {
+      file: KNOWN,
+      test: 'is trusted for a time from when the masters were asked, not from when they answered (KA2)',
+    },
+  },
+  {
+    name: 'certificates-make-up-for-bad-tokens',
+    rule: 'a token that is not valid is refused, even if there is a certificate (authenticator.ts AU1)',
+    file: 'packages/auth/src/authenticator.ts',
+    find: 'if (token !== undefined) return this.#ofToken(token); // AU1',
+    replace: 'if (token !== undefined && certificateName === undefined) return this.#ofToken(token);',
+    killedBy: {
+      file: AUTHENTICATOR,
+      test: 'a token counts before a certificate, and one that is not valid is refused in spite of it (AU1)',
+    },
+  },
+  {
+    name: 'tokens-outlive-the-password',
+    rule: 'a token is of the user as it was when the password was verified (authenticator.ts AU3)',
+    file: 'packages/auth/src/credentials/tokens.ts',
+    find: 'if (user.version !== version) throw',
+    replace: 'if (false) throw',
+    killedBy: { file: AUTHENTICATOR, test: 'a token is of the user as it was when the password was verified (AU3)' },
+  },
+];
