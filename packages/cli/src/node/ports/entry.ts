@@ -1,3 +1,4 @@
+import { OUTPUT_LIMITS, OutputBudget } from '@remora/base';
 import type { MetricsRegistry } from '@remora/base/node';
 import {
   adminService,
@@ -94,14 +95,16 @@ export class Entry implements NodeEntry {
   }
 
   async #startHttp(): Promise<void> {
-    const { options, logger, admission } = this.#deps;
+    const { options, logger, admission, clock } = this.#deps;
     const onMalformed = (): void => admission.countMalformed('http');
     if (options.roles.includes('gateway'))
       this.#endpoint = createHttpEndpoint({
         ...{ ...this.#deps, etcd: this.#etcd, requestBytesMax: options.requestBytesMax },
         ...{ onMalformed, onWaitRefused: admission.countWait },
       });
-    this.#ports.show('http', () => this.#endpoint);
+    const output = new OutputBudget(OUTPUT_LIMITS, clock, logger);
+    const endpoint = this.#endpoint;
+    this.#ports.show('http', () => endpoint && { input: endpoint.input, output: output.stats });
     const metrics = this.#metrics;
     nodeMetrics(metrics, this.#deps);
     const both = {
@@ -114,7 +117,8 @@ export class Entry implements NodeEntry {
     const health = { listen: options.healthListen, flag: '--health-listen', limits: HEALTH_LIMITS };
     this.#http.push(await startHttpServer({ ...both, ...health }));
     const listen = { host: options.listenHost, port: options.httpPort };
-    const api = { ...both, limits: API_LIMITS, handlers: this.#endpoint === undefined ? [] : [this.#endpoint] };
+    const handlers = this.#endpoint === undefined ? [] : [this.#endpoint];
+    const api = { ...both, limits: API_LIMITS, handlers, output };
     this.#http.push(await startHttpServer({ ...api, listen, flag: '--http-port' }));
     this.#clientHttp = serveHttpConnections(api);
     this.#http.push(this.#clientHttp);

@@ -5,12 +5,24 @@
 // H3. Each listener has its own connection limits: a probe of the health listener is answered, however many clients of
 //     the API are slow.
 // H4. Every request passes `requestRefusal` before anything else, whatever its path.
+// H5. Answers that clients do not read are bounded, in total and by address (output-budget.ts).
+// H6. Node parses requests strictly, whatever options it was started with: two lengths, a length beside
+//     `Transfer-Encoding`, or a lone CR or LF would let a proxy and this server disagree where a request ends.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { type Address, type Logger, loopSection, type ServiceError, suggest } from '@remora/base';
+import {
+  type Address,
+  type Logger,
+  loopSection,
+  nodeClock,
+  OUTPUT_LIMITS,
+  OutputBudget,
+  type ServiceError,
+  suggest,
+} from '@remora/base';
 import { errorAnswer, requestRefusal } from '@remora/gateway';
 import { CommandError } from '../../exit-codes.ts';
-import { boundConnections } from './http-connections.ts';
+import { boundConnections, boundOutput } from './http-connections.ts';
 
 export interface HttpLimits {
   readonly connectionsMax: number;
@@ -36,6 +48,8 @@ export const HEALTH_LIMITS: HttpLimits = {
   headersTimeoutMs: 5_000,
   requestTimeoutMs: 5_000,
 };
+/** Of the line and the header of a request, as Node has it by default. */
+const HEADER_BYTES_MAX = 16 << 10;
 /** The time limits are enforced this often; Node's own interval is 30 s. */
 const TIMEOUT_CHECK_MS = 2_000;
 /** A silent connection is probed, because the caller of a waiting call may be gone. */
@@ -73,6 +87,8 @@ export interface HttpServices {
   ready(): Report;
   metrics(): Promise<{ readonly contentType: string; readonly body: string }>;
   readonly handlers?: readonly HttpHandler[];
+  /** Shared by servers whose answers are bounded together (H5); by default, a server has its own. */
+  readonly output?: OutputBudget;
 }
 
 export interface RunningHttpServer {
@@ -124,12 +140,14 @@ function httpServer(services: HttpServices): Server {
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    ...{ insecureHTTPParser: false, maxHeaderSize: HEADER_BYTES_MAX }, // H6
     // A missing header gets an explanatory answer (H4).
     requireHostHeader: false,
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_MS,
   });
   boundConnections(server, limits);
+  boundOutput(server, services.output ?? new OutputBudget(OUTPUT_LIMITS, nodeClock(), services.logger));
   server.on('request', (request, response) => {
     loopSection('http', () => serve(services, request, response)).catch((error: unknown) => {
       services.logger.error({ error, url: request.url }, 'HTTP request failed');
