@@ -1,17 +1,25 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { addressKey, type OutputBudget } from '@remora/base';
+import { addressKey, Crowd, nodeClock, type OutputBudget } from '@remora/base';
 
 export interface ConnectionLimits {
   readonly connectionsMax: number;
   readonly connectionsPerAddressMax: number;
+  /**
+   * What happens with one connection too many: by default it is closed. `closeQuietest` closes the one that has sent no
+   * request for longest instead (crowd.ts CR1), for requests that are answered at once: whoever sends one is served,
+   * however many connections others hold open.
+   */
+  readonly whenFull?: 'closeQuietest';
 }
 
 /**
  * Closes connections beyond the limits at once: in total, and of one client (`addressKey`). Node's own limit
  * (`maxConnections`) does not hold for connections that another port has accepted.
  */
-export function boundConnections(server: Server, { connectionsMax, connectionsPerAddressMax }: ConnectionLimits): void {
+export function boundConnections(server: Server, limits: ConnectionLimits): void {
+  const { connectionsMax, connectionsPerAddressMax, whenFull } = limits;
+  if (whenFull === 'closeQuietest') return closeQuietest(server, limits);
   const counts = new Map<string, number>(); // At most as many entries as connections.
   let total = 0;
   server.on('connection', (socket: Socket) => {
@@ -29,6 +37,34 @@ export function boundConnections(server: Server, { connectionsMax, connectionsPe
       if (left === 0) counts.delete(client);
       else counts.set(client, left);
     });
+  });
+}
+
+interface CrowdMember {
+  readonly address: string;
+  readonly socket: Socket;
+  spokeMs: number;
+}
+
+function closeQuietest(server: Server, { connectionsMax, connectionsPerAddressMax }: ConnectionLimits): void {
+  const clock = nodeClock();
+  const members = new Map<Socket, CrowdMember>();
+  const crowd = new Crowd<CrowdMember>({ max: connectionsMax, perAddressMax: connectionsPerAddressMax }, (member) => {
+    crowd.remove(member);
+    member.socket.destroy();
+  });
+  server.on('connection', (socket: Socket) => {
+    const member = { address: addressKey(socket.remoteAddress), socket, spokeMs: 0 };
+    members.set(socket, member);
+    socket.once('close', () => {
+      members.delete(socket);
+      crowd.remove(member);
+    });
+    crowd.add(member, clock.monotonicMs());
+  });
+  server.on('request', ({ socket }) => {
+    const member = members.get(socket);
+    if (member !== undefined) crowd.spoke(member, clock.monotonicMs());
   });
 }
 

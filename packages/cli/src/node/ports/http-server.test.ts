@@ -6,6 +6,7 @@ import { nodeClock, OutputBudget, silentLogger } from '@remora/base';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   API_LIMITS,
+  HEALTH_LIMITS,
   type HttpServerOptions,
   type RunningHttpServer,
   serveHttpConnections,
@@ -110,6 +111,23 @@ test('a stop ends connections that are kept alive, and nothing answers afterward
   await running.splice(0)[0]?.stop();
   expect(performance.now() - begun).toBeLessThan(5000);
   await expect(get('/health')).rejects.toThrow();
+});
+
+test('probes are answered while others hold all connections of the listener for probes (H3)', async () => {
+  const get = await start({ limits: { ...HEALTH_LIMITS, connectionsMax: 6, connectionsPerAddressMax: 4 } });
+  const { port = 0 } = running[0] ?? {};
+  const held: Socket[] = [];
+  for (const localAddress of ['127.0.0.2', '127.0.0.3', '127.0.0.2', '127.0.0.1', '127.0.0.1']) {
+    for (let i = 0; i < 4; i++) {
+      const socket = connect({ port, host: '127.0.0.1', localAddress });
+      held.push(socket.on('error', () => {}));
+      socket.write('GET /health HTTP/1.1\r\nhost: 127.');
+      await once(socket, 'connect');
+    }
+    expect((await get('/health')).status).toBe(200);
+  }
+  await expect.poll(() => held.filter(({ destroyed }) => !destroyed).length).toBeLessThanOrEqual(6);
+  for (const socket of held) socket.destroy();
 });
 
 describe('answers that nobody reads (H5)', () => {

@@ -3,7 +3,7 @@
 // H2. /health reports whether the process works, /ready whether it can serve clients now. Both answer 503 if not, so
 //     that load balancers and supervisors need not read the body.
 // H3. Each listener has its own connection limits: a probe of the health listener is answered, however many clients of
-//     the API are slow.
+//     the API are slow. On that listener, the quietest connection makes room for a new one.
 // H4. Every request passes `requestRefusal` before anything else, whatever its path.
 // H5. Answers that clients do not read are bounded, in total and by address (output-budget.ts).
 // H6. Node parses requests strictly, whatever options it was started with: two lengths, a length beside
@@ -22,12 +22,10 @@ import {
 } from '@remora/base';
 import { errorAnswer, requestRefusal } from '@remora/gateway';
 import { CommandError } from '../../exit-codes.ts';
-import { boundConnections, boundOutput } from './http-connections.ts';
+import { boundConnections, boundOutput, type ConnectionLimits } from './http-connections.ts';
 
-export interface HttpLimits {
-  readonly connectionsMax: number;
-  /** By IPv4 address, or by the first 64 bits of an IPv6 address, because one customer has that many. */
-  readonly connectionsPerAddressMax: number;
+/** Addresses count by IPv4 address, or by the first 64 bits of an IPv6 address, because one customer has that many. */
+export interface HttpLimits extends ConnectionLimits {
   /** How long the header of a request may take to arrive, from its first byte or from the connection's first moment. */
   readonly headersTimeoutMs: number;
   /** The same for header and body together. */
@@ -45,6 +43,7 @@ export const API_LIMITS: HttpLimits = {
 export const HEALTH_LIMITS: HttpLimits = {
   connectionsMax: 100,
   connectionsPerAddressMax: 50,
+  whenFull: 'closeQuietest',
   headersTimeoutMs: 5_000,
   requestTimeoutMs: 5_000,
 };
