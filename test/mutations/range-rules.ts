@@ -4,6 +4,7 @@
  */
 import { CLIENT_RULES } from './client-rules.ts';
 import { COMMAND_RULES } from './command-rules.ts';
+import { HARDENING_RULES } from './hardening-rules.ts';
 import { OF_LISTENERS, OF_LOCKS } from './lock-rules.ts';
 import type { RuleMutation } from './mutation.ts';
 import { PEER_RULES } from './peer-rules.ts';
@@ -417,6 +418,7 @@ export const RANGE_RULES: readonly RuleMutation[] = [
   ...OF_RANGES,
   ...CLIENT_RULES,
   ...PEER_RULES,
+  ...HARDENING_RULES,
   ...COMMAND_RULES,
   ...OF_COORDINATORS,
   ...OF_TRANSACTIONS,
