@@ -91,6 +91,34 @@ describe('a request that two parsers end at different places is refused, and so 
   });
 });
 
+describe('ways out of a request', () => {
+  test('a tunnel is not opened, whatever its target', async () => {
+    for (const target of ['localhost:80', 'evil.example:443', '/v1/sessions']) {
+      const answer = await exchange(`CONNECT ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n${HIDDEN}`);
+      expect(statusesOf(answer)).not.toContain(200);
+    }
+    expect(backend.seen).toEqual([]);
+  });
+
+  test.each(['h2c', 'websocket', 'TLS/1.2'])(
+    'a change to %s is not made, and checks hold for its request',
+    async (to) => {
+      const upgrade = ['Connection: Upgrade, close', `Upgrade: ${to}`, 'HTTP2-Settings: AAMAAABkAAQAAP__'];
+      const get = (host: string) =>
+        exchange(`GET /v1/locks/default/l HTTP/1.1\r\nHost: ${host}\r\n${upgrade.join('\r\n')}\r\n\r\n`);
+      expect(statusesOf(await get('evil.example'))).not.toContain(200);
+      expect(statusesOf(await get('localhost'))).not.toContain(101);
+    },
+  );
+
+  test.each(['100-continue', 'something'])('a request that expects %s is checked first', async (expected) => {
+    const head = `POST ${ACQUIRE} HTTP/1.1\r\nHost: evil.example\r\n${JSON_TYPE}\r\nContent-Length: 2`;
+    const answer = await exchange(`${head}\r\nExpect: ${expected}\r\nConnection: close\r\n\r\n{}`);
+    expect(statusesOf(answer)).not.toContain(200);
+    expect(backend.seen).toEqual([]);
+  });
+});
+
 describe('sizes', () => {
   test.each([
     { name: 'a header', head: `X: ${'y'.repeat(20_000)}` },

@@ -7,6 +7,7 @@ const sample = (changes: Partial<Sample> = {}): Sample => ({
   unfinishedBytes: { client: 60 * MIB, peer: MIB, http: 8 * MIB },
   unreadBytes: {},
   residentBytes: 400 * MIB,
+  turnMs: 20,
   ...changes,
 });
 const door = { door: 'SDK', calls: 10, failures: [], longestMs: 90 };

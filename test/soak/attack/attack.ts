@@ -22,6 +22,8 @@ export interface Sample {
   readonly unfinishedBytes: Readonly<Record<string, number>>;
   readonly unreadBytes: Readonly<Record<string, number>>;
   readonly residentBytes: number;
+  /** The longest turn of the node's event loop since the last sample. */
+  readonly turnMs: number;
 }
 
 export interface AttackReport {
@@ -105,6 +107,7 @@ async function sampleOf(node: NodeProcess): Promise<Sample> {
   const signal = AbortSignal.timeout(PROBE_MS);
   const response = await fetch(`http://${node.health}/metrics`, { signal, headers: { connection: 'close' } });
   const text = await response.text();
+  const gaugeOf = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
   const byPort = (name: string): Record<string, number> =>
     Object.fromEntries(
       [...text.matchAll(new RegExp(`^${name}\\{port="(\\w+)"\\} (\\S+)$`, 'gm'))].map(([, port = '', value]) => [
@@ -115,6 +118,7 @@ async function sampleOf(node: NodeProcess): Promise<Sample> {
   return {
     unfinishedBytes: byPort('remora_port_unfinished_bytes'),
     unreadBytes: byPort('remora_port_unread_bytes'),
-    residentBytes: Number(/^process_resident_memory_bytes (\S+)$/m.exec(text)?.[1]),
+    residentBytes: gaugeOf('process_resident_memory_bytes'),
+    turnMs: 1_000 * gaugeOf('nodejs_eventloop_lag_max_seconds'),
   };
 }
