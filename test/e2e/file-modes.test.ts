@@ -93,7 +93,7 @@ test('a local cluster', async () => {
 test('a node warns of a directory that others may enter, says what to run, and leaves it as it is', async () => {
   const node = cluster.node(1);
   await node.end('SIGTERM');
-  expect(node.log()).not.toContain('other users may enter');
+  expect(node.log()).not.toContain('accessible to other users');
   chmodSync(node.dataDir, 0o755);
   await cluster.restart(1);
   expect(node.log()).toContain('the data directory is accessible to other users');

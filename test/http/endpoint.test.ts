@@ -205,6 +205,17 @@ describe('over real connections', () => {
       expect(less.map((body) => body.answer())).toEqual(['', '', '']);
     });
 
+    test('take no place from calls, however many they are', async () => {
+      await server.stop();
+      await serve(backend, { callsMax: 2 });
+      const bodies = [];
+      for (let i = 0; i < 10; i++) bodies.push(await begin(1));
+      expect((await call('/v1/sessions', { body: '{}' })).status).toBe(200);
+      expect(bodies.map((body) => body.answer())).toEqual(new Array(10).fill(''));
+      for (const body of bodies) body.finish();
+      for (const body of bodies) await answered(body).toMatch(/^HTTP\/1\.1 (200|423|429) /);
+    });
+
     test('give their room back when their client hangs up', async () => {
       const first = await begin(8);
       await begin(6);

@@ -115,7 +115,7 @@ const ROWS: readonly Row[] = [
     'http-waits-without-bound',
     'as many calls are taken as come (HE3)',
     'node/http/http-endpoint.ts',
-    'open.size + streams.size >= callsMax',
+    'running + streams.size >= callsMax',
     'callsMax < 0',
     'one call more than there may be is refused at once, and health checks are not',
   ],

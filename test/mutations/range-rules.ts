@@ -6,6 +6,7 @@
 import { AUTH_RULES } from './auth-rules.ts';
 import { CLIENT_RULES } from './client-rules.ts';
 import { COMMAND_RULES } from './command-rules.ts';
+import { HARDENING_RULES } from './hardening-rules.ts';
 import { OF_LISTENERS, OF_LOCKS } from './lock-rules.ts';
 import type { RuleMutation } from './mutation.ts';
 import { PEER_RULES } from './peer-rules.ts';
@@ -422,6 +423,7 @@ export const RANGE_RULES: readonly RuleMutation[] = [
   ...AUTH_RULES,
   ...PEER_RULES,
   ...TLS_RULES,
+  ...HARDENING_RULES,
   ...COMMAND_RULES,
   ...OF_COORDINATORS,
   ...OF_TRANSACTIONS,

@@ -6,7 +6,7 @@ const LAUNCHER = fileURLToPath(new URL('main.mjs', import.meta.url));
 /**
  * The programs that produce load. Each runs in a separate process, so that none delays another one or the measurement.
  */
-export const LOADS = ['load:raw', 'load:holders', 'load:mixed', 'load:open'] as const;
+export const LOADS = ['load:raw', 'load:holders', 'load:mixed', 'load:open', 'load:attack'] as const;
 export type LoadName = (typeof LOADS)[number];
 
 /** Starts a load with the given `spec`. It logs into `dir`. `nodeArguments` are for Node itself. */

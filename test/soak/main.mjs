@@ -1,5 +1,5 @@
-// `pnpm soak`, `pnpm overload`, `pnpm growth` and `pnpm nodes`: builds the program under test, then runs main.ts from
-// its source. Load processes also start here, after everything is built.
+// `pnpm soak`, `pnpm overload`, `pnpm growth`, `pnpm nodes`, `pnpm attack`: builds the program under test, then runs
+// main.ts from its source. Load processes also start here, after everything is built.
 import { fileURLToPath } from 'node:url';
 import { createServer } from 'vite';
 import { build } from '../../scripts/build.mjs';

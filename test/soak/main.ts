@@ -1,3 +1,5 @@
+import { attackMain } from './attack/attack-main.ts';
+import { type AttackSpec, runAttackers } from './attack/attackers.ts';
 import { growthMain } from './growth-main.ts';
 import { type HoldersSpec, runHolders } from './holders.ts';
 import { LOADS, type LoadName } from './load-process.ts';
@@ -16,8 +18,9 @@ export async function main([program = '', ...args]: readonly string[]): Promise<
     if (program === 'overload') return await overloadMain(args);
     if (program === 'soak') return await soakMain(args);
     if (program === 'growth') return await growthMain(args);
+    if (program === 'attack') return await attackMain(args);
     if (program === 'nodes') return await nodesMain(args);
-    throw new UsageError(`there is "soak", "overload", "growth" and "nodes", and no "${program}"`);
+    throw new UsageError(`there is "soak", "overload", "growth", "nodes" and "attack", and no "${program}"`);
   } catch (error) {
     if (!isUsageError(error)) throw error;
     console.error(`${error.message} (--help says more)`);
@@ -36,6 +39,9 @@ async function runLoad(name: LoadName, spec: string): Promise<number> {
       return runMixedLoad(JSON.parse(spec) as MixedLoadSpec);
     case 'load:open':
       return runOpenLoad(JSON.parse(spec) as OpenLoadSpec);
+    case 'load:attack':
+      await runAttackers(JSON.parse(spec) as AttackSpec);
+      break;
     case 'load:holders':
       await runHolders(JSON.parse(spec) as HoldersSpec);
       break;

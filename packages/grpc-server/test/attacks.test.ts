@@ -23,6 +23,8 @@ const ECHO = '/test.Contract/Echo';
 const UNARY = '/test.Contract/Unary';
 const CHAT = '/test.Contract/Chat';
 const PRODUCE = '/test.Contract/Produce';
+const WHOLE = (id: number): Buffer => data(id, message('{}'), 0);
+const BEGUN = (id: number): Buffer => data(id, message(Buffer.alloc(100)).subarray(0, 50), 0);
 const WAIT = JSON.stringify({ wait: true });
 
 let server: OwnServer;
@@ -347,6 +349,59 @@ describe('clients that write slowly', () => {
     expect(server.server.held.unfinishedBytes).toBeLessThan(1_000 * 1_024);
     client.close();
     await expect.poll(() => server.server.held).toEqual(ONE_IDLE);
+  });
+});
+
+describe('when the streams of all connections are taken', () => {
+  const held = (count: number, part: (id: number) => Buffer): Buffer[] => [
+    ...repeated(count, (index) => part(2 * index + 1)),
+  ];
+
+  test.each([
+    { name: 'calls without requests', part: (id: number) => openCall(id, UNARY) },
+    { name: 'calls that have begun a request', part: (id: number) => Buffer.concat([openCall(id, UNARY), BEGUN(id)]) },
+    { name: 'requests without an end', part: (id: number) => Buffer.concat([openCall(id, UNARY), WHOLE(id)]) },
+    { name: 'streams without a message', part: (id: number) => openCall(id, CHAT) },
+    {
+      name: 'streams in the middle of a message',
+      part: (id: number) => Buffer.concat([openCall(id, CHAT), BEGUN(id)]),
+    },
+  ])('by $name, the connection with the most of them ends, and others are served', async ({ part }) => {
+    await start({ streamsMax: 30 });
+    const [most, fewer] = [await RawClient.connect(server.port), await RawClient.connect(server.port)];
+    fewer.send(...held(12, part));
+    most.send(...held(18, part));
+    await expect.poll(() => server.server.held.streams).toBe(30);
+    await serveBystander();
+    await most.closed();
+    const goaway = most.frames.find(({ type }) => type === FRAME.goaway);
+    expect(goaway?.payload.readUInt32BE(4)).toBe(ERROR.enhanceYourCalm);
+    expect([server.refused, server.server.held.streams]).toEqual([['streamsMax'], 12]);
+    fewer.close();
+  });
+
+  test.each([
+    { name: 'calls', part: (id: number) => unaryCall(id, UNARY, WAIT) },
+    { name: 'streams that have sent a message', part: (id: number) => Buffer.concat([openCall(id, CHAT), WHOLE(id)]) },
+  ])('by $name that wait for their answers, none of them ends, and more are refused', async ({ part }) => {
+    await start({ streamsMax: 30 });
+    const client = await RawClient.connect(server.port);
+    client.send(...held(30, part));
+    await expect.poll(() => server.server.held.streams).toBe(30);
+    bystander.send(unaryCall(101, ECHO, 'one more'));
+    const reset = await bystander.until(({ type, stream }) => type === FRAME.rstStream && stream === 101);
+    expect(reset.payload.readUInt32BE(0)).toBe(ERROR.refusedStream);
+    expect([client.isClosed, server.server.held.streams]).toEqual([false, 30]);
+    client.close();
+  });
+
+  test('by a client itself, it keeps its connection, and more of its own are refused', async () => {
+    await start({ streamsMax: 30 });
+    const client = await RawClient.connect(server.port);
+    client.send(...held(31, (id) => openCall(id, UNARY)));
+    await client.until(({ type, stream }) => type === FRAME.rstStream && stream === 61);
+    expect([client.isClosed, server.server.held.streams]).toEqual([false, 30]);
+    client.close();
   });
 });
 

@@ -43,6 +43,14 @@ test('the readable form has nothing that a terminal acts upon, wherever it comes
   expect(text.match(/^forged/gm)).toBeNull();
 });
 
+test('JSON has nothing that a terminal acts upon either, and keeps its meaning', () => {
+  const { logger, lines } = capture({ level: 'info' });
+  const hostile = '\u001b[2J\u009b\u202e\u200b\u007f\u2028\n';
+  logger.warn({ [hostile]: 1, name: hostile, error: new Error(hostile) }, hostile);
+  expect(lines.join('')).toMatch(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*\n$/u);
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ [hostile]: 1, name: hostile, msg: hostile });
+});
+
 test('the readable form is one line with the fields behind the message', () => {
   const { logger, lines } = capture({ level: 'info', pretty: true });
   logger.info({ node: 'n1', text: 'two words' }, 'started');

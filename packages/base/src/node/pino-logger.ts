@@ -16,12 +16,14 @@ export interface PinoLoggerOptions {
 }
 
 /**
- * A logger that writes JSON lines (or readable ones). It writes synchronously, so records from before a crash are
- * complete. An `Error` under `error` or `err` is written with its stack and its causes.
+ * A logger that writes JSON lines (or readable ones); a terminal may show both (`escapeHidden`). It writes
+ * synchronously, so records from before a crash are complete. An `Error` under `error` or `err` is written with its
+ * stack and its causes.
  */
 export function createPinoLogger(options: PinoLoggerOptions): Logger {
   const raw: DestinationStream = options.destination ?? pino.destination({ fd: 2, sync: true });
-  const destination = options.pretty ? { write: (line: string) => raw.write(prettyLine(line)) } : raw;
+  const lineOf = options.pretty ? prettyLine : escapedLine;
+  const destination = { write: (line: string) => raw.write(lineOf(line)) };
   return pino(
     {
       level: options.level,
@@ -36,6 +38,11 @@ export function createPinoLogger(options: PinoLoggerOptions): Logger {
 
 const HIDDEN = new Set(['time', 'level', 'msg']);
 
+/** JSON itself escapes controls of the first set only. */
+function escapedLine(json: string): string {
+  return escapeHidden(json, '\n');
+}
+
 /**
  * `12:00:00.123 INFO message key=value ...`, with a stack on lines of its own. The text contains names and messages
  * from others, so control characters of terminals are escaped (`escapeHidden`).
@@ -45,7 +52,7 @@ export function prettyLine(json: string): string {
   try {
     record = JSON.parse(json);
   } catch {
-    return json;
+    return escapedLine(json);
   }
   const stacks: string[] = [];
   const fields: string[] = [];

@@ -60,6 +60,7 @@ export class StreamCall<Request, Response> extends ServerCall implements Message
     if (!this.method.isRequestStream) {
       if (this.#single !== undefined) this.giveUp(STATUS.unimplemented, 'the call has more than one request');
       this.#single = decoded;
+      this.hasMessage = true;
       this.host.receiver.messageDone(this);
     } else {
       this.messageDone();

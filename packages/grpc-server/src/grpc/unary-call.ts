@@ -13,7 +13,6 @@ const END = FLAG.endHeaders | FLAG.endStream;
 export class UnaryCall<Request, Response> extends ServerCall implements MessageSink {
   #reader: MessageReader | undefined;
   #request: Request | undefined;
-  #hasRequest = false;
 
   /** What the client asks. */
   get request(): Request {
@@ -30,7 +29,7 @@ export class UnaryCall<Request, Response> extends ServerCall implements MessageS
   }
 
   onMessage(isCompressed: boolean, message: Buffer): boolean {
-    if (this.#hasRequest) {
+    if (this.hasMessage) {
       this.giveUp(STATUS.unimplemented, 'the call has more than one request');
       return false;
     }
@@ -38,13 +37,13 @@ export class UnaryCall<Request, Response> extends ServerCall implements MessageS
     const decoded = this.decode(isCompressed, message);
     if (decoded === undefined) return false;
     this.#request = decoded.request as Request;
-    this.#hasRequest = true;
+    this.hasMessage = true;
     this.host.receiver.messageDone(this);
     return true;
   }
 
   override onEnd(): void {
-    if (!this.#hasRequest || this.#reader?.isInside === true) {
+    if (!this.hasMessage || this.#reader?.isInside === true) {
       return this.giveUp(STATUS.internal, 'the call ended before its request was whole');
     }
     this.owedSinceTick = -1;

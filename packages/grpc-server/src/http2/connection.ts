@@ -144,6 +144,10 @@ export class Connection implements CountedConnection, StreamHost, HeldBytes {
     return this.#outputBytes;
   }
 
+  awaitedStreams(): number {
+    return this.streams.all().reduce((count, stream) => (stream.isAwaited ? count + 1 : count), 0);
+  }
+
   get incompleteBytes(): number {
     return this.#unfinishedBytes - this.receiver.unreadBytes;
   }

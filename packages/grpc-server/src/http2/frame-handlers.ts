@@ -234,9 +234,9 @@ export class FrameHandlers implements FrameSink, SettingsSink {
     const limit =
       streams.size >= limits.streamsPerConnectionMax
         ? 'streamsPerConnectionMax'
-        : totals.streams >= limits.streamsMax
-          ? 'streamsMax'
-          : undefined;
+        : totals.hasRoomForStream(connection)
+          ? undefined
+          : 'streamsMax';
     if (limit !== undefined) totals.refused(limit);
     if (limit !== undefined || connection.drainState === 'final') {
       return connection.writeReset(id, ERROR.refusedStream);

@@ -24,7 +24,10 @@ export const HTTP2_LIMIT_TABLE = {
     ...{ value: 1_024, unit: 'count', beyond: REFUSED },
     what: 'streams of one connection (SETTINGS_MAX_CONCURRENT_STREAMS)',
   },
-  streamsMax: { value: 65_536, unit: 'count', what: 'streams of all connections', beyond: REFUSED },
+  streamsMax: {
+    ...{ value: 65_536, unit: 'count', what: 'streams of all connections' },
+    beyond: `The connection with the most unfinished requests ends with ENHANCE_YOUR_CALM. Without one: ${REFUSED}`,
+  },
   headerListBytesMax: {
     ...{ value: 32 << 10, unit: 'bytes', beyond: 'The call gets RESOURCE_EXHAUSTED.' },
     what: 'one header list, 32 more for each field (SETTINGS_MAX_HEADER_LIST_SIZE)',

@@ -66,6 +66,8 @@ export abstract class Stream {
   isPaused = false;
   /** Since which tick of the connection its client owes the rest of a request or message; -1 if it does not. */
   owedSinceTick: number;
+  /** The user has had a whole message. */
+  hasMessage = false;
   /** The client has ended its side. */
   isRemoteClosed = false;
 
@@ -173,7 +175,13 @@ export abstract class Stream {
   /** The user has a whole message; the client owes nothing until the next one begins. */
   messageDone(): void {
     this.owedSinceTick = -1;
+    this.hasMessage = true;
     this.host.receiver.messageDone(this);
+  }
+
+  /** Whether its client has yet to send the rest of its request, or the first message of a stream. */
+  get isAwaited(): boolean {
+    return !this.isRemoteClosed && !this.isOver && (!this.hasMessage || this.owedSinceTick >= 0);
   }
 
   /** A message has begun and is not whole. */

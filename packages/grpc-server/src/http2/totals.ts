@@ -5,6 +5,9 @@ import type { Http2Limits } from './limits.ts';
 export interface CountedConnection {
   readonly unfinishedBytes: number;
   readonly outputBytes: number;
+  readonly streams: { readonly size: number };
+  /** Streams that wait for the rest of a request. */
+  awaitedStreams(): number;
   /** Ends the connection, because it holds too much. */
   exceeded(limit: keyof Http2Limits): void;
 }
@@ -14,6 +17,8 @@ export interface CountedConnection {
  *
  * T1. A total that is above its limit is back below it before the next turn of the event loop: connections are closed,
  *     the largest first. Nothing is closed in the middle of what it does.
+ * T2. Streams whose requests are not whole keep no place from others. When all places are taken, the connection with
+ *     the most such streams is closed, unless it is the one that asks for another: then its new stream is refused.
  */
 export class Totals {
   readonly connections = new Set<CountedConnection>();
@@ -41,6 +46,20 @@ export class Totals {
 
   refused(limit: keyof Http2Limits): void {
     this.#onRefused(limit);
+  }
+
+  /** Whether one more stream of `asking` has a place; closes a connection to make one (T2). */
+  hasRoomForStream(asking: CountedConnection): boolean {
+    const { streamsMax } = this.limits;
+    if (this.streams < streamsMax) return true;
+    let [most, awaited]: [CountedConnection | undefined, number] = [undefined, 0];
+    for (const connection of this.connections) {
+      if (connection.streams.size <= awaited) continue;
+      const count = connection.awaitedStreams();
+      if (count > awaited) [most, awaited] = [connection, count];
+    }
+    if (most !== undefined && most !== asking) most.exceeded('streamsMax');
+    return this.streams < streamsMax;
   }
 
   addUnfinished(bytes: number): void {

@@ -1,5 +1,6 @@
 export { addressKey } from './address-key.ts';
 export * from './connector.ts';
+export { Crowd } from './crowd.ts';
 export * from './frame-port.ts';
 export * from './frame-stream.ts';
 export * from './input-budget.ts';

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -18,6 +18,16 @@ describe('making a directory', () => {
     expect(existsSync(path)).toBe(true);
     symlinkSync(path, join(dir, 'link'));
     await makeDirectory(join(dir, 'link'));
+  });
+
+  test('keeps other users out, whatever the umask is', async () => {
+    const usual = process.umask(0);
+    try {
+      await makeDirectory(join(dir, 'a/b'));
+    } finally {
+      process.umask(usual);
+    }
+    expect(['a', 'a/b'].map((path) => statSync(join(dir, path)).mode & 0o777)).toEqual([0o700, 0o700]);
   });
 
   test('at the same time makes it once', async () => {

@@ -1,3 +1,4 @@
+import { OUTPUT_LIMITS, OutputBudget } from '@remora/base';
 import type { MetricsRegistry } from '@remora/base/node';
 import {
   AuthAdmin,
@@ -106,7 +107,7 @@ export class Entry implements NodeEntry {
   }
 
   async #startHttp(): Promise<void> {
-    const { options, logger, admission } = this.#deps;
+    const { options, logger, admission, clock } = this.#deps;
     const onMalformed = (): void => admission.countMalformed('http');
     if (options.roles.includes('gateway'))
       this.#endpoint = createHttpEndpoint({
@@ -114,7 +115,9 @@ export class Entry implements NodeEntry {
         identification: this.#deps.authenticator,
         ...{ onMalformed, onWaitRefused: admission.countWait },
       });
-    this.#ports.show('http', () => this.#endpoint);
+    const output = new OutputBudget(OUTPUT_LIMITS, clock, logger);
+    const endpoint = this.#endpoint;
+    this.#ports.show('http', () => endpoint && { input: endpoint.input, output: output.stats });
     const metrics = this.#metrics;
     nodeMetrics(metrics, this.#deps);
     tlsMetrics(metrics, this.#tls, () => this.#deps.clock.wallMs());
@@ -128,7 +131,8 @@ export class Entry implements NodeEntry {
     const health = { listen: options.healthListen, flag: '--health-listen', limits: HEALTH_LIMITS };
     this.#http.push(await startHttpServer({ ...both, ...health }));
     const listen = { host: options.listenHost, port: options.httpPort };
-    const api = { ...both, limits: API_LIMITS, handlers: this.#endpoint === undefined ? [] : [this.#endpoint] };
+    const handlers = this.#endpoint === undefined ? [] : [this.#endpoint];
+    const api = { ...both, limits: API_LIMITS, handlers, output };
     this.#http.push(await startHttpServer({ ...api, listen, flag: '--http-port', secure: this.#tls.port('http') }));
     this.#clientHttp = serveHttpConnections(api);
     this.#http.push(this.#clientHttp);

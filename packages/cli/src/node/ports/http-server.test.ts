@@ -1,9 +1,12 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { silentLogger } from '@remora/base';
+import { nodeClock, OutputBudget, silentLogger } from '@remora/base';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   API_LIMITS,
+  HEALTH_LIMITS,
   type HttpServerOptions,
   type RunningHttpServer,
   serveHttpConnections,
@@ -110,6 +113,53 @@ test('a stop ends connections that are kept alive, and nothing answers afterward
   await expect(get('/health')).rejects.toThrow();
 });
 
+test('probes are answered while others hold all connections of the listener for probes (H3)', async () => {
+  const get = await start({ limits: { ...HEALTH_LIMITS, connectionsMax: 6, connectionsPerAddressMax: 4 } });
+  const { port = 0 } = running[0] ?? {};
+  const held: Socket[] = [];
+  for (const localAddress of ['127.0.0.2', '127.0.0.3', '127.0.0.2', '127.0.0.1', '127.0.0.1']) {
+    for (let i = 0; i < 4; i++) {
+      const socket = connect({ port, host: '127.0.0.1', localAddress });
+      held.push(socket.on('error', () => {}));
+      socket.write('GET /health HTTP/1.1\r\nhost: 127.');
+      await once(socket, 'connect');
+    }
+    // By a connection of its own, as probes have it.
+    expect((await get('/health', { headers: { connection: 'close' } })).status).toBe(200);
+  }
+  await expect.poll(() => held.filter(({ destroyed }) => !destroyed).length).toBeLessThanOrEqual(6);
+  for (const socket of held) socket.destroy();
+});
+
+describe('answers that nobody reads (H5)', () => {
+  const MIB = 1 << 20;
+  const large = {
+    paths: ['/large'],
+    handle: (_request: unknown, response: ServerResponse) => void response.end(Buffer.alloc(24 * MIB)),
+  };
+
+  test('end their connection beyond the budget of its address, and no other', async () => {
+    const output = new OutputBudget({ bytesMax: 64 * MIB, bytesPerAddressMax: 8 * MIB }, nodeClock());
+    const get = await start({ handlers: [large], output });
+    expect((await get('/health')).status).toBe(200);
+    const deaf = connect(running[0]?.port ?? 0, '127.0.0.1');
+    deaf.on('error', () => {});
+    deaf.pause();
+    deaf.write('GET /large HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n');
+    await expect.poll(() => output.stats.closed.address_unread_bytes).toBe(1);
+    expect((await get('/health')).status).toBe(200);
+    expect(output.stats.unreadBytes).toBe(0);
+    deaf.destroy();
+  });
+
+  test('count no more once they are read', async () => {
+    const output = new OutputBudget({ bytesMax: 64 * MIB, bytesPerAddressMax: 32 * MIB }, nodeClock());
+    const get = await start({ handlers: [large], output });
+    for (let i = 0; i < 3; i++) expect((await (await get('/large')).arrayBuffer()).byteLength).toBe(24 * MIB);
+    await expect.poll(() => output.stats).toMatchObject({ unreadBytes: 0, closed: { address_unread_bytes: 0 } });
+  });
+});
+
 describe('connections of another port', () => {
   const services = {
     ...{ limits: { ...API_LIMITS, headersTimeoutMs: 300, requestTimeoutMs: 300 }, names: new Set<string>() },
@@ -118,7 +168,7 @@ describe('connections of another port', () => {
     ready: () => ({ ok: true, reasons: [] }),
     metrics: async () => ({ contentType: 'text/plain', body: 'up 1\n' }),
   };
-  const http = serveHttpConnections(services);
+  let http = serveHttpConnections(services);
   /** Looks at the first bytes, then hands the connection over. */
   const port = createServer((socket: Socket) => {
     socket.once('data', (begun: Buffer) => {
@@ -154,6 +204,23 @@ describe('connections of another port', () => {
     const socket = connect(at, '127.0.0.1');
     socket.write('GET /health HTTP/1.1\r\nhost: 127.');
     expect(await text(socket)).toMatch(/^HTTP\/1.1 408/);
+  });
+
+  test('are bounded in total, as those of a server that listens itself (H1)', async () => {
+    const few = serveHttpConnections({ ...services, limits: { ...services.limits, connectionsMax: 2 } });
+    const before = http;
+    http = few;
+    const sockets = [1, 2].map(() => connect(at, '127.0.0.1'));
+    for (const socket of sockets) {
+      socket.write('GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n');
+      await once(socket, 'data');
+    }
+    const third = connect(at, '127.0.0.1');
+    third.write('GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n');
+    expect(await text(third).catch(() => '')).toBe('');
+    for (const socket of sockets) socket.destroy();
+    await few.stop();
+    http = before;
   });
 
   test('end with a stop, and none is taken afterwards', async () => {

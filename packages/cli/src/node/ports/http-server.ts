@@ -3,20 +3,31 @@
 // H2. /health reports whether the process works, /ready whether it can serve clients now. Both answer 503 if not, so
 //     that load balancers and supervisors need not read the body.
 // H3. Each listener has its own connection limits: a probe of the health listener is answered, however many clients of
-//     the API are slow.
+//     the API are slow. On that listener, the quietest connection makes room for a new one.
 // H4. Every request passes `requestRefusal` before anything else, whatever its path.
+// H5. Answers that clients do not read are bounded, in total and by address (output-budget.ts).
+// H6. Node parses requests strictly, whatever options it was started with: two lengths, a length beside
+//     `Transfer-Encoding`, or a lone CR or LF would let a proxy and this server disagree where a request ends.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from 'node:net';
-import { type Address, type Logger, loopSection, type SecurePort, type ServiceError, suggest } from '@remora/base';
+import {
+  type Address,
+  type Logger,
+  loopSection,
+  nodeClock,
+  OUTPUT_LIMITS,
+  OutputBudget,
+  type SecurePort,
+  type ServiceError,
+  suggest,
+} from '@remora/base';
 import { errorAnswer, requestRefusal } from '@remora/gateway';
 import { CommandError } from '../../exit-codes.ts';
-import { boundConnections } from './http-connections.ts';
+import { boundConnections, boundOutput, type ConnectionLimits } from './http-connections.ts';
 import { openHttp } from './secure-http.ts';
 
-export interface HttpLimits {
-  readonly connectionsMax: number;
-  /** By IPv4 address, or by the first 64 bits of an IPv6 address, because one customer has that many. */
-  readonly connectionsPerAddressMax: number;
+/** Addresses count by IPv4 address, or by the first 64 bits of an IPv6 address, because one customer has that many. */
+export interface HttpLimits extends ConnectionLimits {
   /** How long the header of a request may take to arrive, from its first byte or from the connection's first moment. */
   readonly headersTimeoutMs: number;
   /** The same for header and body together. */
@@ -34,9 +45,12 @@ export const API_LIMITS: HttpLimits = {
 export const HEALTH_LIMITS: HttpLimits = {
   connectionsMax: 100,
   connectionsPerAddressMax: 50,
+  whenFull: 'closeQuietest',
   headersTimeoutMs: 5_000,
   requestTimeoutMs: 5_000,
 };
+/** Of the line and the header of a request, as Node has it by default. */
+const HEADER_BYTES_MAX = 16 << 10;
 /** The time limits are enforced this often; Node's own interval is 30 s. */
 const TIMEOUT_CHECK_MS = 2_000;
 /** A silent connection is probed, because the caller of a waiting call may be gone. */
@@ -76,6 +90,8 @@ export interface HttpServices {
   ready(): Report;
   metrics(): Promise<{ readonly contentType: string; readonly body: string }>;
   readonly handlers?: readonly HttpHandler[];
+  /** Shared by servers whose answers are bounded together (H5); by default, a server has its own. */
+  readonly output?: OutputBudget;
 }
 
 export interface RunningHttpServer {
@@ -158,12 +174,14 @@ function httpServer(services: HttpServices): Server {
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    ...{ insecureHTTPParser: false, maxHeaderSize: HEADER_BYTES_MAX }, // H6
     // A missing header gets an explanatory answer (H4).
     requireHostHeader: false,
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_MS,
   });
   boundConnections(server, limits);
+  boundOutput(server, services.output ?? new OutputBudget(OUTPUT_LIMITS, nodeClock(), services.logger));
   server.on('request', (request, response) => {
     loopSection('http', () => serve(services, request, response)).catch((error: unknown) => {
       services.logger.error({ error, url: request.url }, 'HTTP request failed');

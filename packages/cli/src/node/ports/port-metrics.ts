@@ -4,12 +4,9 @@ import type { ClientServer } from '@remora/gateway';
 import { GRPC_LIMIT_TABLE } from '@remora/grpc-server';
 import type { NodeTls } from './node-tls.ts';
 
-/** HTTP has no account for unread output. */
-type Held = Pick<PortHeld, 'input'> & Partial<PortHeld>;
-
 /** What the connections of the ports hold, before and after their calls; read on request. */
 export class PortMetrics {
-  readonly #ports = new Map<string, () => Held | undefined>();
+  readonly #ports = new Map<string, () => PortHeld | undefined>();
 
   constructor(metrics: MetricsRegistry) {
     const gauge = (name: string, help: string, labels: readonly string[]) =>
@@ -36,14 +33,13 @@ export class PortMetrics {
         connections.labels(port).set(input.connections);
         unfinished.labels(port).set(input.unfinishedBytes);
         for (const reason of CLOSED_FOR) closed.labels(port, reason).set(input.closed[reason]);
-        if (output === undefined) continue;
         unread.labels(port).set(output.unreadBytes);
         for (const reason of UNREAD_CLOSED_FOR) closed.labels(port, reason).set(output.closed[reason]);
       }
     });
   }
 
-  show(port: 'client' | 'peer' | 'http', held: () => Held | undefined): void {
+  show(port: 'client' | 'peer' | 'http', held: () => PortHeld | undefined): void {
     this.#ports.set(port, held);
   }
 }

@@ -33,13 +33,17 @@ function serve(service: StreamService<string, string>) {
     silentLogger,
     NO_AUTHENTICATION,
   );
-  const open = (kind: 'stream' | 'serverStream' = 'stream'): FakeCall => {
+  const openSilent = (kind: 'stream' | 'serverStream' = 'stream'): FakeCall => {
     const call = new FakeCall();
     guard[kind](service, etcdStatus)(call as unknown as StreamCall<string, string>);
+    return call;
+  };
+  const open = (kind: 'stream' | 'serverStream' = 'stream'): FakeCall => {
+    const call = openSilent(kind);
     call.onRequest?.('x');
     return call;
   };
-  return { guard, open };
+  return { guard, open, openSilent };
 }
 
 function handler(parts: Partial<StreamHandler<string>> = {}): StreamHandler<string> {
@@ -82,4 +86,39 @@ test('a handler that throws when it is closed keeps no other stream from its end
   guard.drain();
   expect(calls.map(({ ends }) => ends)).toEqual([[], [14], [14]]);
   expect(guard.load.streams).toBe(0);
+});
+
+test('streams without a request take no place from others, and end with a drain (C5)', () => {
+  let made = 0;
+  const { guard, open, openSilent } = serve(() => {
+    made++;
+    return handler();
+  });
+  const silent = Array.from({ length: 100 }, () => openSilent());
+  const served = Array.from({ length: 9 }, () => open());
+  expect([made, guard.load.streams, served.flatMap(({ ends }) => ends)]).toEqual([9, 9, []]);
+  silent[0]?.onRequest?.('x');
+  silent[1]?.onCancelled?.();
+  expect([made, silent[0]?.ends]).toEqual([9, [8]]);
+  served[0]?.onCancelled?.();
+  silent[2]?.onRequest?.('x');
+  silent[2]?.onRequest?.('y');
+  expect([made, guard.load.streams]).toEqual([10, 9]);
+  guard.drain();
+  expect(silent.map(({ ends }) => ends)).toEqual([[8], [], ...new Array(98).fill([14])]);
+});
+
+test('a stream that ends before its first request is served, and its handler hears of the end (C5)', () => {
+  const heard: string[] = [];
+  const { openSilent } = serve((sink) =>
+    handler({
+      onHalfClose() {
+        heard.push('half-close');
+        sink.end();
+      },
+    }),
+  );
+  const call = openSilent();
+  call.onHalfClose?.();
+  expect([heard, call.ends]).toEqual([['half-close'], [0]]);
 });

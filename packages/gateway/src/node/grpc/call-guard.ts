@@ -49,6 +49,8 @@ export interface RefusalListener {
   readonly onMalformed?: () => void;
 }
 
+type RunningStream<Request> = Pick<StreamHandler<Request>, 'onRequest' | 'onHalfClose'>;
+
 /**
  * Adapts services to gRPC: limits, deadlines, cancellation, back-pressure and error statuses, the same for every call.
  *
@@ -58,6 +60,8 @@ export interface RefusalListener {
  *     closed and counted no more.
  * C4. A call that may wait for as long as its client does is asked to give up when the server drains, and has the rest
  *     of the drain to take back what it has done. The number of these calls is bounded, which leaves room for others.
+ * C5. A stream counts from its first request, or its half-close: a client that opens streams and sends nothing in them
+ *     takes no place from others. Until then, only the connection's limit and that of all streams hold for it.
  */
 export class CallGuard {
   readonly #limits: CallLimits;
@@ -65,6 +69,8 @@ export class CallGuard {
   /** Open calls, to be ended by the server. */
   readonly #unaryCalls = new OpenCalls();
   readonly #streams = new Set<(error: ServiceError) => void>();
+  /** Ends streams that have had no request yet (C5). */
+  readonly #silent = new Set<(error: ServiceError) => void>();
   /** C4. */
   readonly #waiting = new Set<(error: ServiceError) => void>();
   readonly #refusals: RefusalListener;
@@ -91,7 +97,7 @@ export class CallGuard {
   /** From now on, new calls and open streams end with UNAVAILABLE, so that clients turn to another node. */
   drain(): void {
     this.#draining = true;
-    for (const end of [...this.#streams, ...this.#waiting]) end(shuttingDown());
+    for (const end of [...this.#silent, ...this.#streams, ...this.#waiting]) end(shuttingDown());
   }
 
   /** Answers the calls that are still open with UNKNOWN_OUTCOME. */
@@ -171,13 +177,25 @@ export class CallGuard {
     statusOf: StatusOf,
   ): StreamMethod<Request, Response> {
     return (call) => {
-      const refusal = this.#refusal(this.#streams.size, this.#limits.streamsMax);
-      if (refusal !== undefined) return fail(call, refusal, statusOf);
-      const handler = this.#runStream(service, statusOf, call);
-      call.onRequest = (request) => {
-        if (!handler.onRequest(request)) call.pause();
+      if (this.#draining) return fail(call, shuttingDown(), statusOf);
+      const endSilent = (error: ServiceError): void => {
+        this.#silent.delete(endSilent);
+        fail(call, error, statusOf);
       };
-      call.onHalfClose = () => handler.onHalfClose();
+      this.#silent.add(endSilent); // C5
+      call.onCancelled = () => this.#silent.delete(endSilent);
+      let handler: RunningStream<Request> | undefined;
+      const begun = (): RunningStream<Request> | undefined => {
+        if (handler !== undefined || !this.#silent.delete(endSilent)) return handler;
+        const refusal = this.#refusal(this.#streams.size, this.#limits.streamsMax);
+        if (refusal !== undefined) return void fail(call, refusal, statusOf);
+        handler = this.#runStream(service, statusOf, call);
+        return handler;
+      };
+      call.onRequest = (request) => {
+        if (begun()?.onRequest(request) === false) call.pause();
+      };
+      call.onHalfClose = () => begun()?.onHalfClose();
     };
   }
 
@@ -200,7 +218,7 @@ export class CallGuard {
     service: StreamService<Request, Response>,
     statusOf: StatusOf,
     call: StreamCall<Request, Response>,
-  ): Pick<StreamHandler<Request>, 'onRequest' | 'onHalfClose'> {
+  ): RunningStream<Request> {
     let over = false;
     let handler: StreamHandler<Request> | undefined;
     const close = (): void => {

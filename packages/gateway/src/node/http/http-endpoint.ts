@@ -39,7 +39,7 @@ const UNFINISHED_BYTES_MAX = 8 * 1024 * 1024;
 const UNFINISHED_BODIES_MIN = 8;
 /** The share of these bytes for one address. */
 const ADDRESS_SHARE = 0.25;
-/** A renewal or a release is smaller. `CALLS_MAX` bodies of this size need no budget. */
+/** A renewal or a release is smaller. One body of this size for each connection needs no budget. */
 const SMALL_BODY_BYTES = 4 * 1024;
 const STOP_GRACE_MS = 1_000;
 /** Statuses of requests that are malformed or too large. */
@@ -107,7 +107,7 @@ export interface HttpEndpoint {
  *      counted. The server bounds how long a body may take.
  * HE2. A client that closes its connection ends its call. A grant in an answer that it did not read is taken back.
  * HE3. The numbers of calls and streams are bounded; further ones are refused at once. Calls that may take long have a
- *      part.
+ *      part. A call counts once its body is whole, so clients that do not finish theirs take no place from others.
  * HE4. A client that does not read its events takes up no memory: the source pauses until it does.
  * HE5. An ended stream stays open until its client has read it, and nothing is written to it: Node would end the
  *      process for that.
@@ -125,8 +125,8 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<Endpo
     limits.unfinishedBytesMax ?? Math.max(UNFINISHED_BYTES_MAX, UNFINISHED_BODIES_MIN * etcd.bodyBytesMax);
   const unfinished = new InputBudget(
     {
-      // Each is a call, and these are counted (HE3).
-      ...{ connectionsMax: callsMax, connectionsPerAddressMax: callsMax },
+      // The servers bound the number of connections, and each has one body at a time.
+      ...{ connectionsMax: Number.POSITIVE_INFINITY, connectionsPerAddressMax: Number.POSITIVE_INFINITY },
       ...{ bytesMax: unfinishedBytesMax, bytesPerAddressMax: Math.floor(unfinishedBytesMax * ADDRESS_SHARE) },
       messageMs: INPUT_LIMITS.messageMs,
     },
@@ -138,6 +138,8 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<Endpo
   const parts = { api, etcd, unfinished, identification, seen: new WeakMap<Socket, SeenRevision>() };
   const open = new Map<AbortController, Promise<ApiAnswer>>();
   const streams = new Set<ServerResponse>();
+  /** Calls in `open` whose requests are whole (HE3). */
+  let running = 0;
   let stopping = false;
   return {
     paths: ['/v1/', '/openapi.json', ...ETCD_PATHS_SERVED],
@@ -148,11 +150,17 @@ export function createHttpEndpoint(deps: HttpEndpointDeps, limits: Partial<Endpo
       const caller = new AbortController();
       response.once('close', () => caller.abort(new ServiceError('CANCELED', 'the client closed the connection')));
       if (stopping) caller.abort(STOPPING);
-      const isBusy = open.size + streams.size >= callsMax;
-      const answering = isBusy ? Promise.resolve(refusalOf(request, BUSY)) : answerOf(parts, request, caller.signal);
+      let isRunning = false;
+      const begin = (): void => {
+        if (running + streams.size >= callsMax) throw BUSY;
+        running++;
+        isRunning = true;
+      };
+      const answering = answerOf(parts, request, { signal: caller.signal, begin });
       open.set(caller, answering);
       const answer = await answering;
       open.delete(caller);
+      if (isRunning) running--;
       if (MALFORMED.includes(answer.status) && answer.wellFormed !== true) deps.onMalformed?.();
       if (response.closed) return answer.undelivered?.();
       if (answer.events !== undefined) return tell(response, answer.events, { clock: deps.clock, streams });
@@ -183,16 +191,23 @@ interface Parts {
   readonly seen: WeakMap<Socket, SeenRevision>;
 }
 
-async function answerOf(parts: Parts, request: IncomingMessage, signal: AbortSignal): Promise<ApiAnswer> {
+interface Call {
+  readonly signal: AbortSignal;
+  /** Called when the request is whole; throws if there are too many calls. */
+  readonly begin: () => void;
+}
+
+async function answerOf(parts: Parts, request: IncomingMessage, call: Call): Promise<ApiAnswer> {
   try {
-    if (isEtcd(request)) return await etcdAnswerOf(parts, request, signal);
+    if (isEtcd(request)) return await etcdAnswerOf(parts, request, call);
     const { method = '', url: target = '' } = request;
     const hasBody = method === 'POST' || method === 'PUT';
     const [principal, body] = await Promise.all([
       httpPrincipal(request, parts.identification),
       hasBody ? readJson(request, parts.unfinished) : undefined, // HE7
     ]);
-    return await parts.api.handle({ method, target, body, signal, principal });
+    call.begin();
+    return await parts.api.handle({ method, target, body, signal: call.signal, principal });
   } catch (error) {
     return refusalOf(request, toServiceError(error));
   }
@@ -202,13 +217,14 @@ async function answerOf(parts: Parts, request: IncomingMessage, signal: AbortSig
 async function etcdAnswerOf(
   { etcd, unfinished, seen, identification }: Parts,
   request: IncomingMessage,
-  signal: AbortSignal,
+  { signal, begin }: Call,
 ): Promise<ApiAnswer> {
   const { method = '', url: target = '', socket } = request;
   const [principal, bytes] = await Promise.all([
     isLogIn(request) ? undefined : httpPrincipal(request, identification),
     method === 'POST' ? readBody(request, unfinished, etcd.bodyBytesMax) : Buffer.alloc(0), // HE7
   ]);
+  begin();
   const revision = seen.get(socket) ?? { newest: 0 };
   seen.set(socket, revision);
   const callerMs = grpcTimeoutMs(request.headers['grpc-timeout']);
