@@ -80,7 +80,7 @@ describe('a replica that was removed from its range', () => {
   test('and has applied that is taken away: its group, its log, its rows and its place in memory', async () => {
     const booted = await holding();
     applyOwnRemoval(replicaOf(booted));
-    expect(booted.store.heartbeat.report().ranges).toEqual([]);
+    expect(booted.store.heartbeat.report(true).ranges).toEqual([]);
     expect(booted.host.runs(RANGE)).toBe(false);
     await gone(booted);
     const local = booted.engine.scanResident(allLocalSpan()).map(({ key }) => Buffer.from(key));
@@ -97,7 +97,7 @@ describe('a replica that was removed from its range', () => {
       { rangeId: 7, replicaId: 11, confVersion: 9 },
     ]) {
       booted.store.removeReplica(word);
-      expect(booted.store.heartbeat.report().ranges).toHaveLength(1);
+      expect(booted.store.heartbeat.report(true).ranges).toHaveLength(1);
     }
     booted.store.removeReplica({ rangeId: RANGE, replicaId: 11, confVersion: 2 });
     await gone(booted);
@@ -138,7 +138,7 @@ describe('a replica that was removed from its range', () => {
   test('stays when whoever asks for the next one knows less than it does', async () => {
     const { store } = await holding();
     await expect(store.createReplica(later(1, member(17, 1)), 17)).rejects.toThrow('a later membership');
-    expect(store.heartbeat.report().ranges).toMatchObject([{ replicaId: 11 }]);
+    expect(store.heartbeat.report(true).ranges).toMatchObject([{ replicaId: 11 }]);
   });
 
   test('that is behind is still the old one after a restart, whatever its range calls its node by then', async () => {
@@ -245,7 +245,7 @@ test('a crash at any step of a removal leaves the replica, or one that goes at t
 describe('what the master is told', () => {
   test('is, once each time, that a replica hears nobody and asks whether it belongs', async () => {
     const { store } = await holding();
-    const asks = () => store.heartbeat.report().ranges.map(({ silent }) => silent);
+    const asks = () => store.heartbeat.report(true).ranges.map(({ silent }) => silent);
     expect(asks()).toEqual([false]);
     store.heartbeat.silent(RANGE);
     expect([asks(), asks()]).toEqual([[true], [false]]);
@@ -256,11 +256,11 @@ describe('what the master is told', () => {
     const instruction = { type: 'demote', replicaId: 12 } as const;
     store.heartbeat.carryOut({ orderId: 7, rangeId: RANGE, confVersion: 1, instruction });
     store.heartbeat.carryOut({ orderId: 8, rangeId: 5, confVersion: 1, instruction });
-    expect(store.heartbeat.report().results).toMatchObject([
+    expect(store.heartbeat.report(true).results).toMatchObject([
       { orderId: 7, outcome: 'underWay', reason: 'this replica does not lead the range' },
       { orderId: 8, outcome: 'refused', reason: 'this node holds no replica of range 5' },
     ]);
-    expect(store.heartbeat.report().results).toEqual([]);
+    expect(store.heartbeat.report(true).results).toEqual([]);
   });
 });
 
@@ -273,7 +273,7 @@ test('data of a version without held rows is taken up by its descriptor, and kno
   world.crash();
   const booted = await boot(world);
   await booted.store.start();
-  expect(booted.store.heartbeat.report().ranges).toMatchObject([{ replicaId: 1 }]);
+  expect(booted.store.heartbeat.report(true).ranges).toMatchObject([{ replicaId: 1 }]);
   await booted.checkpointer.run();
   expect(booted.engine.get(heldKey(RANGE))).toBeDefined();
 });

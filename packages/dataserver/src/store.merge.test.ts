@@ -505,7 +505,7 @@ test('orders for the members of a range wait while a neighbour is being merged w
   const { heartbeat } = booted.store;
   heartbeat.carryOut({ ...order, orderId: 1, instruction: { type: 'merge', source: SOURCE, bytesMax: 0 } });
   heartbeat.carryOut({ ...order, orderId: 2, instruction: { type: 'demote', replicaId: 12 } });
-  expect(heartbeat.report().results).toMatchObject([
+  expect(heartbeat.report(true).results).toMatchObject([
     { orderId: 1, outcome: 'underWay' },
     { orderId: 2, outcome: 'underWay', reason: 'a neighbour is being merged with the range' },
   ]);
@@ -519,7 +519,7 @@ test('a range that has taken over as many as it may is told to take over no more
   const { heartbeat } = booted.store;
   const instruction = { type: 'merge', source: SOURCE, bytesMax: 0 } as const;
   heartbeat.carryOut({ rangeId: TARGET.rangeId, confVersion: 1, orderId: 1, instruction });
-  expect(heartbeat.report().results).toEqual([
+  expect(heartbeat.report(true).results).toEqual([
     { orderId: 1, outcome: 'refused', reason: 'range 2 cannot be merged so: it has taken over 1000 ranges' },
   ]);
   expect(booted.store.merges.isMerging(TARGET.rangeId)).toBe(false);

@@ -6,6 +6,7 @@ import {
   type ClusterView,
   certifies,
   type Done,
+  type Epoch,
   type JoinReply,
   type JoinRequest,
   masterAskSplit,
@@ -18,19 +19,17 @@ import {
   type NodeDescriptor,
   type NodeHeartbeat,
   type NodeHeartbeatReply,
-  type NodeState,
   type NodeTask,
-  type PublicNode,
-  publicNode,
   type RangeDescriptor,
+  type RangeReport,
   type RpcRegistry,
   sameNodeDescriptor,
   shownNames,
 } from '@remora/protocol';
-import { type ConfState, isMember } from '@remora/raft';
 import type { ClusterHealth } from './admin/cluster-health.ts';
 import { splitPolicyOf } from './admin/range-settings.ts';
 import type { ClusterSettings } from './admin/settings.ts';
+import { MasterView } from './master-view.ts';
 import { masterTask } from './masters/master-membership-controller.ts';
 import type { MasterCommand } from './metadata/master-commands.ts';
 import { FIRST_ALLOCATED_NODE, type MasterState } from './metadata/master-state.ts';
@@ -67,6 +66,8 @@ export interface MasterServiceDeps {
   readonly leading: () => boolean;
   /** The leader as far as this master knows, possibly itself; 0: none. */
   readonly leader: () => number;
+  /** The term in which it leads; 0 if it does not. */
+  readonly term: () => number;
   /** Defined while it leads. */
   readonly care: () => ScheduleCoordinator | undefined;
   readonly stateOf: (nodeId: number) => Liveness;
@@ -99,9 +100,16 @@ export class MasterService {
   /** Registrations that are proposed and not answered. */
   #registering = 0;
   readonly #strangers: JoinRate;
+  readonly #view: MasterView;
+  /** By node: the ranges and reports that gave it no task about its replicas. */
+  readonly #settled = new Map<
+    number,
+    { readonly ranges: readonly RangeDescriptor[]; readonly reports: readonly RangeReport[] }
+  >();
 
   constructor(deps: MasterServiceDeps) {
     this.#deps = deps;
+    this.#view = new MasterView(deps);
     this.#strangers = new JoinRate(deps.clock.monotonicMs());
   }
 
@@ -235,16 +243,39 @@ export class MasterService {
     const { clock, firstRange, orders, reports, settings, state } = this.#deps;
     const refused = this.#heartbeatRefusal(heartbeat);
     if (refused !== undefined) return refused;
-    reports.heard(heartbeat, clock.monotonicMs());
+    const { nodeId, viewVersion } = heartbeat;
+    if (!reports.heard(heartbeat, clock.monotonicMs())) {
+      return new ServiceError(
+        'INVALID_ARGUMENT',
+        'this master does not know the earlier reports of the node: send all',
+      );
+    }
     firstRange.look();
     for (const result of heartbeat.results) orders.ended(result);
     const own = masterTask(state, heartbeat) ?? [];
-    const tasks = [...replicaTasks(state, heartbeat), ...this.#orderTasks(heartbeat)].concat(own);
-    const conditions = this.#deps.health.told(heartbeat.nodeId);
-    const incarnations = state.incarnations();
+    const tasks = [...this.#replicaTasks(nodeId), ...this.#orderTasks(nodeId)].concat(own);
+    const conditions = this.#deps.health.told(nodeId);
     const auth = heartbeat.authRevision < state.auth.revision ? state.auth : undefined;
     this.#deps.rollout.look();
-    return { tasks, view: this.view(), incarnations, splits: splitPolicyOf(settings()), auth, conditions };
+    const { view, version } = this.#view.current();
+    return {
+      ...{ tasks, incarnations: state.incarnations(), splits: splitPolicyOf(settings()), conditions },
+      auth,
+      ...{ view: viewVersion === version ? undefined : view, viewVersion: version },
+    };
+  }
+
+  /** They follow from the ranges that the masters know and from the node's reports: without a change, none is new. */
+  #replicaTasks(nodeId: number): readonly NodeTask[] {
+    const { reports, state } = this.#deps;
+    const heartbeat = reports.last(nodeId);
+    if (heartbeat === undefined) return [];
+    const settled = this.#settled.get(nodeId);
+    const ranges = state.ranges();
+    if (settled?.ranges === ranges && settled.reports === heartbeat.ranges) return [];
+    const tasks = replicaTasks(state, heartbeat);
+    if (tasks.length === 0) this.#settled.set(nodeId, { ranges, reports: heartbeat.ranges });
+    return tasks;
   }
 
   #heartbeatRefusal({ nodeId, incarnation }: NodeHeartbeat): ServiceError | undefined {
@@ -259,36 +290,25 @@ export class MasterService {
     return new ServiceError('NODE_CONFLICT', `node id ${nodeId} belongs to another data directory`);
   }
 
-  #orderTasks({ ranges }: NodeHeartbeat): readonly NodeTask[] {
-    const { orders, state } = this.#deps;
-    return ranges.flatMap((report) => {
+  #orderTasks(nodeId: number): readonly NodeTask[] {
+    const { care, orders, reports, state } = this.#deps;
+    return reports.toTake(nodeId, care()?.rangesInWork() ?? []).flatMap((report) => {
       const range = state.range(report.rangeId);
+      if (report.lead === undefined || (range !== undefined && isSameEpoch(range.epoch, report.epoch))) {
+        reports.taken(nodeId, report.rangeId);
+      }
       const order = range === undefined ? undefined : orders.reported(range, report);
       return order === undefined ? [] : [{ type: 'order', order }];
     });
   }
 
   view(): ClusterView {
-    const { shownClusterId, leader, reports, state } = this.#deps;
-    return {
-      clusterId: shownClusterId,
-      nodes: state.nodes().map((node) => ({
-        descriptor: asItServes(node, state.conf),
-        state: this.#shownState(node.nodeId),
-      })),
-      ranges: state.ranges(),
-      leaders: reports.leaders(),
-      masterLeader: leader(),
-    };
+    return this.#view.current().view;
   }
+}
 
-  /** The state of a node for other nodes and clients: its liveness and its duty in one word. */
-  #shownState(nodeId: number): NodeState {
-    const { duty } = this.#deps.state.dutyOf(nodeId);
-    if (duty === 'removed') return duty;
-    const state = this.#deps.stateOf(nodeId);
-    return state === 'up' && duty !== 'serving' ? 'draining' : state;
-  }
+function isSameEpoch(a: Epoch, b: Epoch): boolean {
+  return a.confVersion === b.confVersion && a.version === b.version;
 }
 
 /** SV2. */
@@ -305,11 +325,4 @@ function presents(caller: Caller, nodeId: number): boolean {
     default:
       return unreachable(caller);
   }
-}
-
-/** A node with the role that is not one of the masters now gets no requests as one. */
-function asItServes(node: NodeDescriptor, conf: ConfState): PublicNode {
-  const shown = publicNode(node);
-  if (isMember(conf, node.nodeId) || !node.roles.includes('master')) return shown;
-  return { ...shown, roles: node.roles.filter((role) => role !== 'master') };
 }

@@ -290,6 +290,7 @@ export class Master implements StateMachine {
       settings: () => this.settings,
       leading: () => this.leading,
       leader: () => this.leader,
+      term: () => this.#leaderTerm,
       care: () => this.care,
       stateOf: (id) => this.#stateOf(id),
       isSilent: (id) => this.#isSilent(id),

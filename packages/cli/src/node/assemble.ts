@@ -14,6 +14,7 @@ import {
   type ClusterView,
   createDialer,
   createRpcRegistry,
+  type Epoch,
   type LinkIdentity,
   masterView,
   type NodeDescriptor,
@@ -476,23 +477,27 @@ class Node implements AssembledNode {
   ): void {
     const { store, seat, health } = parts;
     const { clock, random, logger, options, platform } = this.#parts;
+    let known: { readonly ranges: ClusterView['ranges']; readonly epochs: ReadonlyMap<number, Epoch> } | undefined;
     const agent = new NodeAgent(
       {
         finder,
         clock,
         random,
         logger,
-        report: () => ({
+        report: (complete) => ({
           space: platform.space(),
           labels: labelsOf(options),
           hasMaster: seat.master !== undefined,
           conditions: health.own(),
           authRevision: this.#auth.revision,
-          ...(store?.heartbeat.report() ?? { ranges: [], results: [] }),
+          ...(store?.heartbeat.report(complete) ?? { ranges: [], results: [] }),
         }),
         changedSince: ({ ranges }) => {
-          const known = new Map(ranges.map(({ rangeId, epoch }) => [rangeId, epoch]));
-          return store?.changedSince((rangeId) => known.get(rangeId)) ?? [];
+          if (known?.ranges !== ranges) {
+            known = { ranges, epochs: new Map(ranges.map(({ rangeId, epoch }) => [rangeId, epoch])) };
+          }
+          const { epochs } = known;
+          return store?.changedSince((rangeId) => epochs.get(rangeId)) ?? [];
         },
         onTask: (task) => performTask(task, { store, seat }, { logger, onFailure: (error) => this.#fail(error) }),
         onView: (view, incarnations) => this.#cluster.learn(view, incarnations),

@@ -24,8 +24,12 @@ export interface ClusterHealthDeps {
   readonly more: () => readonly HealthCondition[];
 }
 
-/** While nothing is critical, nodes get findings that are at most this old: a check takes time in a large cluster. */
+/** While nothing is critical, nodes get findings of up to this age. */
 const TOLD_AGAIN_MS = 1_000;
+/** In a large cluster they may be older: checks take at most this share of the time. */
+const CHECKS_SHARE = 0.01;
+/** They are never older than this. */
+const TOLD_AGAIN_MS_MAX = 10_000;
 
 /**
  * The problems that the masters' leader finds: for administrators on request, and for all nodes with each heartbeat.
@@ -71,8 +75,11 @@ export class ClusterHealth {
   told(nodeId: number): readonly HealthCondition[] {
     const nowMs = this.#deps.clock.monotonicMs();
     const last = this.#found;
-    if (last !== undefined && !last.isUrgent && nowMs - last.atMs < TOLD_AGAIN_MS) return worthTelling(last, nodeId);
-    const found = foundAt(nowMs, this.report().conditions);
+    if (last !== undefined && !last.isUrgent && nowMs < last.againAtMs) return worthTelling(last, nodeId);
+    const { conditions } = this.report();
+    const tookMs = this.#deps.clock.monotonicMs() - nowMs;
+    const restsMs = Math.min(TOLD_AGAIN_MS_MAX, Math.max(TOLD_AGAIN_MS, tookMs / CHECKS_SHARE));
+    const found = foundIn(conditions, nowMs + restsMs);
     this.#found = found;
     return worthTelling(found, nodeId);
   }
@@ -91,7 +98,8 @@ function leaderlessSince(
 }
 
 interface Found {
-  readonly atMs: number;
+  /** When the next check is due. */
+  readonly againAtMs: number;
   /** The cluster may become usable at any moment. */
   readonly isUrgent: boolean;
   readonly count: number;
@@ -99,11 +107,11 @@ interface Found {
   readonly worst: readonly HealthCondition[];
 }
 
-function foundAt(atMs: number, conditions: readonly HealthCondition[]): Found {
+function foundIn(conditions: readonly HealthCondition[], againAtMs: number): Found {
   const isUrgent = conditions.some(({ severity, name }) => severity === 'critical' || name === 'notInformed');
   let others = 0;
   const worst = conditions.filter((each) => makesUnready(each) !== undefined || others++ < CONDITIONS_TOLD_MAX);
-  return { atMs, isUrgent, count: conditions.length, worst };
+  return { againAtMs, isUrgent, count: conditions.length, worst };
 }
 
 /**

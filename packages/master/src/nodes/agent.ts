@@ -22,8 +22,11 @@ export interface AgentDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** The contents of the next heartbeat. */
-  readonly report: () => Omit<NodeHeartbeat, 'nodeId' | 'incarnation'>;
+  /**
+   * The contents of the next heartbeat. `complete`: the masters may not know the last one, so it has the reports of all
+   * ranges.
+   */
+  readonly report: (complete: boolean) => Omit<NodeHeartbeat, 'nodeId' | 'incarnation' | 'viewVersion'>;
   /** Ranges with a replica here that this view does not know, or whose membership or bounds have changed since. */
   readonly changedSince: (view: ClusterView) => readonly RangeDescriptor[];
   readonly onTask: (task: NodeTask) => void;
@@ -57,6 +60,9 @@ export class NodeAgent {
   readonly #deps: AgentDeps;
   #descriptor: NodeDescriptor;
   #view: ClusterView | undefined;
+  #viewVersion = '';
+  /** The last heartbeat was answered. */
+  #known = false;
   #tries = 0;
   /** The next heartbeat waits for its regular time. */
   #resting = false;
@@ -141,21 +147,26 @@ export class NodeAgent {
     const sentMs = this.#deps.clock.monotonicMs();
     this.#beganMs = sentMs;
     const { nodeId, incarnation } = this.#descriptor;
-    const heartbeat = { nodeId, incarnation, ...this.#deps.report() };
+    const heartbeat = { nodeId, incarnation, ...this.#deps.report(!this.#known), viewVersion: this.#viewVersion };
+    this.#known = false;
     this.#deps.finder.call(masterHeartbeat, heartbeat, { timeoutMs: CALL_TIMEOUT_MS }, (error, reply) => {
       if (this.#stopped) return;
       if (reply === undefined) return this.#missed(error ?? new ServiceError('INTERNAL', 'no answer'));
+      const view = reply.view ?? this.#view;
+      if (view === undefined) return this.#missed(new ServiceError('INTERNAL', 'the answer has no view'));
       this.#answered();
-      this.#view = reply.view;
-      this.#deps.finder.viewed(reply.view);
+      this.#known = true;
+      this.#view = view;
+      this.#viewVersion = reply.viewVersion;
+      this.#deps.finder.viewed(view);
       this.#deps.onAuth(reply.auth, sentMs);
-      this.#deps.onView(reply.view, reply.incarnations);
+      this.#deps.onView(view, reply.incarnations);
       this.#deps.onSplitPolicy(reply.splits);
       this.#deps.onConditions(reply.conditions);
       for (const task of reply.tasks) this.#deps.onTask(task);
-      this.#tellChanges(reply.view);
+      this.#tellChanges(view);
       // Somebody waits until this node has confirmed the change (auth-rollout.ts AR1).
-      this.#rest(reply.auth === undefined ? pauseAfter(reply) : HEARTBEAT_HURRIED_MS);
+      this.#rest(reply.auth === undefined ? pauseAfter(reply.tasks, view) : HEARTBEAT_HURRIED_MS);
     });
   }
 
@@ -205,7 +216,7 @@ export class NodeAgent {
   }
 }
 
-function pauseAfter({ tasks, view }: NodeHeartbeatReply): number {
+function pauseAfter(tasks: readonly NodeTask[], view: ClusterView): number {
   if (view.leaders.length === 0) return HEARTBEAT_STARTING_MS;
   return tasks.length > 0 ? HEARTBEAT_BUSY_MS : HEARTBEAT_MS;
 }

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import type { HeartbeatChanges, RangeReport } from '@remora/protocol';
+import { describe, expect, test } from 'vitest';
 import { NodeReports } from './node-reports.ts';
 
 const LIMITS = { suspectAfter: 3_000, downAfter: 60_000 };
@@ -34,4 +35,48 @@ test("what was not heard while the leader itself stood still is nobody's silence
   expect([stateOf(1, 101_000), reports.leadingMs(101_000)]).toEqual(['suspect', 4_000]);
   for (let ms = 101_000; ms <= 158_100; ms += 100) reports.looked(ms);
   expect([stateOf(1, 158_000), stateOf(2, 158_100)]).toEqual(['down', 'down']);
+});
+
+describe('a heartbeat with changes only', () => {
+  const report = (rangeId: number, term = 1): RangeReport => ({
+    ...{ rangeId, replicaId: 10 + rangeId, epoch: { confVersion: 1, version: 1 }, term, applied: 1, bytes: 0 },
+    ...{ silent: false, lead: undefined },
+  });
+  const beat = (changes: HeartbeatChanges, ranges: readonly RangeReport[]) => ({ ...HEARTBEAT, ranges, changes });
+
+  test('is put together with what was heard before', () => {
+    const reports = new NodeReports();
+    expect(reports.heard(beat({ number: 1, since: 0, ended: [] }, [report(1), report(2)]), 0)).toBe(true);
+    expect(reports.heard(beat({ number: 2, since: 1, ended: [1] }, [report(2, 5), report(3)]), 1)).toBe(true);
+    expect(reports.last(1)?.ranges).toEqual([report(2, 5), report(3)]);
+    const [{ ranges } = HEARTBEAT, { version }] = [reports.last(1), reports];
+    expect(reports.heard(beat({ number: 3, since: 2, ended: [] }, []), 2)).toBe(true);
+    expect(reports.last(1)?.ranges).toBe(ranges); // nothing is new
+    expect(reports.version).toBe(version);
+    expect(reports.all(10).get(1)?.silentMs).toBe(8);
+  });
+
+  test('is refused if it does not continue the last one (NR2)', () => {
+    const reports = new NodeReports();
+    expect(reports.heard(beat({ number: 8, since: 7, ended: [] }, []), 0)).toBe(false);
+    expect(reports.last(1)).toBeUndefined();
+    reports.heard(beat({ number: 8, since: 0, ended: [] }, [report(1)]), 0);
+    expect(reports.heard(beat({ number: 10, since: 9, ended: [] }, [report(2)]), 1)).toBe(false);
+    expect(reports.last(1)?.ranges).toEqual([report(1)]);
+    reports.termBegan(2);
+    expect(reports.heard(beat({ number: 9, since: 8, ended: [] }, []), 3)).toBe(false);
+    expect(reports.heard(beat({ number: 10, since: 0, ended: [] }, [report(2)]), 4)).toBe(true);
+    expect(reports.last(1)?.ranges).toEqual([report(2)]);
+  });
+
+  test('gives each report to the scheduling until it is taken, and wanted ones again (NR3)', () => {
+    const reports = new NodeReports();
+    reports.heard(beat({ number: 1, since: 0, ended: [] }, [report(1), report(2)]), 0);
+    reports.taken(1, 1);
+    expect(reports.toTake(1, [])).toEqual([report(2)]);
+    expect(reports.toTake(1, [1, 9])).toEqual([report(2), report(1)]);
+    reports.heard(beat({ number: 2, since: 1, ended: [2] }, [report(1, 3)]), 1);
+    expect(reports.toTake(1, [])).toEqual([report(1, 3)]);
+    expect(reports.toTake(2, [1])).toEqual([]);
+  });
 });

@@ -1,9 +1,13 @@
-import type { NodeHeartbeat } from '@remora/protocol';
+import type { NodeHeartbeat, RangeReport } from '@remora/protocol';
 import type { Liveness } from '../scheduling/cluster-model.ts';
 
 interface Heard {
-  readonly atMs: number;
-  readonly heartbeat: NodeHeartbeat;
+  atMs: number;
+  /** The last heartbeat, with the reports of all ranges. */
+  heartbeat: NodeHeartbeat;
+  readonly byRange: Map<number, RangeReport>;
+  /** Ranges whose reports nobody has taken yet (NR3). */
+  readonly untaken: Set<number>;
 }
 
 /** How long a node may be silent before its state changes. */
@@ -21,15 +25,21 @@ const STOOD_STILL_MS = 1_000;
  *
  * NR1. Time during which the leader itself stood still (paused, or starved by its machine) does not count as silence of
  *      a node: the reports of that time are read after the leader continues, and it considers no node down before that.
+ * NR2. A heartbeat that names only what changed counts if it continues the last one heard from that node in this term.
+ *      Any other is refused, and the node sends all of its reports. So what a leader knows of a node is complete.
+ * NR3. Each report is given to the scheduling until it is taken: the masters may learn of a new membership only later
+ *      (ranges/range-orders.ts RO2).
  */
 export class NodeReports {
   readonly #heard = new Map<number, Heard>();
   #sinceMs = 0;
   #lookedMs = 0;
+  #version = 0;
 
   /** Another leader, or another term of the same one: nodes that have not reported are silent from now on. */
   termBegan(nowMs: number): void {
     this.#heard.clear();
+    this.#version++;
     this.#sinceMs = nowMs;
     this.#lookedMs = nowMs;
   }
@@ -40,14 +50,59 @@ export class NodeReports {
     this.#lookedMs = nowMs;
     if (passedMs <= STOOD_STILL_MS) return;
     this.#sinceMs += passedMs;
-    for (const [nodeId, { atMs, heartbeat }] of this.#heard) {
-      this.#heard.set(nodeId, { atMs: atMs + passedMs, heartbeat });
-    }
+    for (const heard of this.#heard.values()) heard.atMs += passedMs;
   }
 
-  heard(heartbeat: NodeHeartbeat, nowMs: number): void {
+  /** Returns false if it does not continue what was heard before (NR2). */
+  heard(heartbeat: NodeHeartbeat, nowMs: number): boolean {
     this.looked(nowMs);
-    this.#heard.set(heartbeat.nodeId, { atMs: nowMs, heartbeat });
+    const { nodeId, ranges, changes } = heartbeat;
+    const since = changes?.since ?? 0;
+    const known = this.#heard.get(nodeId);
+    if (since === 0) {
+      const byRange = new Map(ranges.map((report) => [report.rangeId, report]));
+      this.#heard.set(nodeId, { atMs: nowMs, heartbeat, byRange, untaken: new Set(byRange.keys()) });
+      this.#version++;
+      return true;
+    }
+    if (known === undefined || known.heartbeat.changes?.number !== since) return false;
+    known.atMs = nowMs;
+    const all = this.#merge(known, heartbeat);
+    known.heartbeat = { ...heartbeat, ranges: all };
+    return true;
+  }
+
+  /** The reports of all ranges: the same list if nothing is new. */
+  #merge(known: Heard, { ranges, changes }: NodeHeartbeat): readonly RangeReport[] {
+    const ended = changes?.ended ?? [];
+    if (ranges.length === 0 && ended.length === 0) return known.heartbeat.ranges;
+    this.#version++;
+    for (const rangeId of ended) {
+      known.byRange.delete(rangeId);
+      known.untaken.delete(rangeId);
+    }
+    for (const report of ranges) {
+      known.byRange.set(report.rangeId, report);
+      known.untaken.add(report.rangeId);
+    }
+    return [...known.byRange.values()];
+  }
+
+  /** NR3. The reports of a node that were not taken, and those of the ranges in `wanted`. */
+  toTake(nodeId: number, wanted: readonly number[]): readonly RangeReport[] {
+    const known = this.#heard.get(nodeId);
+    if (known === undefined) return [];
+    const ids = new Set([...known.untaken, ...wanted]);
+    return [...ids].flatMap((rangeId) => known.byRange.get(rangeId) ?? []);
+  }
+
+  taken(nodeId: number, rangeId: number): void {
+    this.#heard.get(nodeId)?.untaken.delete(rangeId);
+  }
+
+  /** Grows whenever a report of a range comes, changes or goes. */
+  get version(): number {
+    return this.#version;
   }
 
   /** For how long this master has been the leader. */

@@ -63,9 +63,13 @@ export class RangeRegistry {
   readonly #ended = new Map<number, EndedRange>();
   /** RR6. */
   readonly #chosen = new Set<number>();
+  /** All ranges, until one changes. */
+  #all: readonly RangeDescriptor[] | undefined;
 
+  /** The same list as long as nothing changes. */
   all(): readonly RangeDescriptor[] {
-    return [...this.#ranges.values()];
+    this.#all ??= [...this.#ranges.values()];
+    return this.#all;
   }
 
   get(rangeId: number): RangeDescriptor | undefined {
@@ -99,6 +103,7 @@ export class RangeRegistry {
     if (known === undefined) throw new ServiceError('RANGE_NOT_FOUND', `unknown range ${rangeId}`);
     if (epoch.confVersion <= known.epoch.confVersion) return;
     const { version } = known.epoch;
+    this.#all = undefined;
     this.#ranges.set(rangeId, { ...known, epoch: { confVersion: epoch.confVersion, version }, replicas });
   }
 
@@ -110,6 +115,7 @@ export class RangeRegistry {
     const owner = this.#laterOwner(range);
     if (owner !== undefined) return this.#end(range.rangeId, owner);
     const before = this.#ranges.get(range.rangeId);
+    this.#all = undefined;
     this.#ranges.set(range.rangeId, range);
     if (before !== undefined) this.#adoptChild(before, range);
     for (const other of this.all()) {
@@ -157,6 +163,7 @@ export class RangeRegistry {
   }
 
   restore({ ranges, asked, ended, chosen }: RangeImage): void {
+    this.#all = undefined;
     this.#ranges.clear();
     this.#asked.clear();
     this.#ended.clear();
@@ -186,6 +193,7 @@ export class RangeRegistry {
 
   /** RR4. */
   #end(rangeId: number, into: number): void {
+    this.#all = undefined;
     this.#ranges.delete(rangeId);
     this.#asked.delete(rangeId);
     this.#chosen.delete(rangeId);

@@ -98,6 +98,11 @@ export class ScheduleCoordinator implements RangeDirector {
     this.#director.ended(rangeId, instruction, result);
   }
 
+  /** Ranges that wait for instructions, whether or not their reports change. */
+  rangesInWork(): readonly number[] {
+    return this.scheduling.controller.active().map(({ rangeId }) => rangeId);
+  }
+
   /** Called about every second while this master leads. */
   tick(): void {
     const { nowMs } = this;

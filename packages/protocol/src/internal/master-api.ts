@@ -3,6 +3,7 @@ import {
   bytes,
   field,
   list,
+  maybe,
   ms,
   optional,
   pair,
@@ -130,6 +131,17 @@ export const NodeSpace = struct('space', {
 });
 export interface NodeSpace extends Infer<typeof NodeSpace> {}
 
+/** What a heartbeat leaves out. */
+export const HeartbeatChanges = struct('heartbeat changes', {
+  number: field(uint, 'The number of this heartbeat; each is above the last one of the process.'),
+  since: field(
+    uint,
+    '`ranges` has the replicas that changed since the heartbeat of this number, and perhaps others; 0: it has all.',
+  ),
+  ended: field(list(uint), 'Ranges of which the node has had a replica since then, and has none now.'),
+});
+export interface HeartbeatChanges extends Infer<typeof HeartbeatChanges> {}
+
 /** Sent by every node at an interval to the masters' leader. */
 export const NodeHeartbeat = struct('node heartbeat', {
   nodeId: field(uint, 'The node.'),
@@ -141,6 +153,8 @@ export const NodeHeartbeat = struct('node heartbeat', {
   results: field(list(OrderResult), 'How the orders of the last answer came out.'),
   conditions: field(list(HealthCondition, CONDITIONS_OF_NODE_MAX), 'What the node finds wrong with itself.'),
   authRevision: field(uint, 'The revision of the users and roles by which it decides; 0: it has none yet.'),
+  changes: maybe(HeartbeatChanges, 'Absent: `ranges` has all replicas.'),
+  viewVersion: maybe(text, 'The version of the view that the node has.'),
 });
 export interface NodeHeartbeat extends Infer<typeof NodeHeartbeat> {}
 
@@ -202,7 +216,7 @@ export interface SplitPolicy extends Infer<typeof SplitPolicy> {}
 
 export const NodeHeartbeatReply = struct('heartbeat reply', {
   tasks: field(list(NodeTask), 'What the node should do.'),
-  view: field(ClusterView, 'The cluster.'),
+  view: field(optional(ClusterView), 'The cluster; absent if the node has this version.'),
   incarnations: field(
     list(pair('incarnation', uint, text)),
     'Node id and incarnation of all nodes that were not removed. Only nodes that have proved their own incarnation get these.',
@@ -213,5 +227,6 @@ export const NodeHeartbeatReply = struct('heartbeat reply', {
     list(HealthCondition, CONDITIONS_TOLD_MAX),
     'What is wrong with the cluster, the worst first; conditions that make nodes unready are kept before others.',
   ),
+  viewVersion: field(text, 'The version of the view; the next heartbeat names it.'),
 });
 export interface NodeHeartbeatReply extends Infer<typeof NodeHeartbeatReply> {}
