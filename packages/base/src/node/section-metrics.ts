@@ -14,7 +14,7 @@ const LEAST_MS = 5;
 const SETTLE_MS = 200;
 const WAITING_MAX = 256;
 const PAUSES_MAX = 256;
-const BUCKETS_SECONDS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5];
+const BUCKETS_SECONDS = [0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 5];
 
 interface Pause {
   readonly startMs: number;
