@@ -87,6 +87,13 @@ function drawLeaseOptions(random: Random): WorldOptions {
   };
 }
 
+/** The limits of what one call applies: of one entry, by bytes, and of everything. */
+const SLICES: readonly Pick<HostOptions, 'applySliceEntries' | 'applySliceBytes'>[] = [
+  { applySliceEntries: 1, applySliceBytes: 1 << 20 },
+  { applySliceEntries: 256, applySliceBytes: 100 },
+  { applySliceEntries: 256, applySliceBytes: 1 << 20 },
+];
+
 function drawOptions(random: Random): WorldOptions {
   const nodes = pick(random, 3, 3, 4, 5, 5, 6, 7);
   const tickMs = pick(random, 30, 40, 50);
@@ -117,7 +124,7 @@ function drawOptions(random: Random): WorldOptions {
       maxApplyingBytes: pick(random, 100, 1 << 20),
       entryCacheBytes: pick(random, 1, 2_000, 20_000, 1 << 20),
       entryReadsMax: pick(random, 1, 4),
-      applySliceEntries: pick(random, 1, 3, 256),
+      ...SLICES[random.int(SLICES.length)],
       tailEntries: tail,
       tailBytes: pick(random, 200, 1 << 20),
     },

@@ -66,8 +66,10 @@ export interface HostOptions {
   readonly entryReadsMax: number;
   /** ReadIndex calls of one group that are not answered yet; above it they are refused with `queueFull`. */
   readonly pendingReadsMax: number;
-  /** Entries given to one call of `StateMachine.apply`. */
+  /** Entries given to one call of `StateMachine.apply`, after which a turn examines its time budget. */
   readonly applySliceEntries: number;
+  /** A call takes no further entry once it has this many bytes of them. */
+  readonly applySliceBytes: number;
   /** Time in milliseconds after which a loop turn lets other work run and continues in the next one. */
   readonly turnBudgetMs: number;
   /** Entries kept behind a checkpoint for followers that lag; followers further behind need a snapshot. */
@@ -125,7 +127,8 @@ export const HOST_DEFAULTS: HostOptions = Object.freeze({
   entryCacheBytes: 16 * 1024 * 1024,
   entryReadsMax: 4,
   pendingReadsMax: 100_000,
-  applySliceEntries: 256,
+  applySliceEntries: 4,
+  applySliceBytes: 32 * 1024,
   turnBudgetMs: 10,
   tailEntries: 10_000,
   tailBytes: 8 * 1024 * 1024,

@@ -6,12 +6,14 @@ import type { Entry } from '../../../core/types.ts';
 import type { StateMachine } from '../../ports.ts';
 import { ApplyQueue } from './apply-queue.ts';
 
-function entries(from: number, to: number, term: number): Entry[] {
+const ONE = { entries: 1, bytes: 1_024 };
+
+function entries(from: number, to: number, term: number, bytes = 0): Entry[] {
   return Array.from({ length: to - from + 1 }, (_, i) => ({
     index: from + i,
     term,
     type: 'normal' as const,
-    data: Buffer.alloc(0),
+    data: Buffer.alloc(bytes),
   }));
 }
 
@@ -38,7 +40,7 @@ describe('the apply queue', () => {
       },
     };
     const owner = { confAfter: () => confOf([1]), applied: () => {}, resumed: () => queue.step(), failed: () => {} };
-    const queue: ApplyQueue = new ApplyQueue(stateMachine, owner, 1);
+    const queue: ApplyQueue = new ApplyQueue(stateMachine, owner, ONE);
     queue.push(entries(1, 3, 1));
     const first = queue.whenIdle(() => order.push('snapshot'));
     queue.step(); // the same turn goes on to apply
@@ -79,7 +81,7 @@ describe('the apply queue', () => {
     const failures: string[] = [];
     const failed = (error: unknown): void => void failures.push(String(error));
     const owner = { confAfter: () => confOf([1]), applied: () => {}, resumed: () => {}, failed };
-    const queue = new ApplyQueue(stateMachine, owner, 1);
+    const queue = new ApplyQueue(stateMachine, owner, ONE);
     queue.push(entries(1, 3, 1));
     queue.step();
     const picture = queue.whenIdle(() => 'a picture');
@@ -90,13 +92,37 @@ describe('the apply queue', () => {
     expect(failures).toEqual(['Error: the disk failed']);
   });
 
+  test.each([
+    { name: 'at most so many entries', limits: { entries: 3, bytes: 1_024 }, expected: [3, 3, 1, 2] },
+    {
+      name: 'no further entry once it has enough bytes',
+      limits: { entries: 9, bytes: 101 },
+      expected: [2, 2, 2, 1, 2],
+    },
+    {
+      name: 'one entry, however large it is',
+      limits: { entries: 9, bytes: 10 },
+      expected: [1, 1, 1, 1, 1, 1, 1, 1, 1],
+    },
+  ])('a call takes $name, and a change of the membership alone (A5, A3)', ({ limits, expected }) => {
+    const calls: (readonly Entry[])[] = [];
+    const stateMachine = { apply: (slice: readonly Entry[]) => void calls.push(slice) } as unknown as StateMachine;
+    const owner = { confAfter: () => confOf([1]), applied: () => {}, resumed: () => {}, failed: () => {} };
+    const queue = new ApplyQueue(stateMachine, owner, limits);
+    const all = entries(1, 9, 1, 100).map((entry) => (entry.index === 7 ? { ...entry, type: 'conf' as const } : entry));
+    queue.push(all);
+    while (queue.step());
+    expect(calls.flat()).toEqual(all);
+    expect(calls.map((slice) => slice.length)).toEqual(expected);
+  });
+
   // Of a replica that applies more slowly than is committed, all entries stayed in memory until it was done once.
   test('what is applied is let go, although there is always more', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const stateMachine = { apply: () => undefined } as unknown as StateMachine;
     const owner = { confAfter: () => confOf([1]), applied: () => {}, resumed: () => {}, failed: () => {} };
-    const queue = new ApplyQueue(stateMachine, owner, 1);
+    const queue = new ApplyQueue(stateMachine, owner, ONE);
     const pushed: WeakRef<Entry>[] = [];
     const push = (from: number, to: number): void => {
       const more = entries(from, to, 1);

@@ -8,6 +8,9 @@
  * A3. A `conf` entry is passed alone. The resulting membership is computed once everything before it is applied,
  *     equally on every replica; the state machine gets the entry together with that membership.
  * A4. A failed call is the last one. No caller waits any longer, and no snapshot is taken of the state that it left.
+ * A5. A call takes at most `entries` entries, and no further one once it has `bytes` bytes. So it holds the loop for
+ *     little longer than its largest entry, and a turn examines its time budget between calls. Replicas may slice
+ *     differently: the result does not depend on it.
  */
 import { assert } from '@remora/base';
 import type { ConfState, Entry, LogPosition, Role } from '../../../core/types.ts';
@@ -29,10 +32,16 @@ export interface ApplyOwner {
   failed(error: unknown): void;
 }
 
+/** The limits of one call (A5). */
+export interface SliceLimits {
+  readonly entries: number;
+  readonly bytes: number;
+}
+
 export class ApplyQueue {
   readonly #stateMachine: StateMachine;
   readonly #owner: ApplyOwner;
-  readonly #sliceEntries: number;
+  readonly #limits: SliceLimits;
   #queue: Entry[] = [];
   #head = 0;
   #roleChange: RoleChange | undefined;
@@ -42,10 +51,10 @@ export class ApplyQueue {
   #closed = false;
   #failed = false;
 
-  constructor(stateMachine: StateMachine, owner: ApplyOwner, sliceEntries: number) {
+  constructor(stateMachine: StateMachine, owner: ApplyOwner, limits: SliceLimits) {
     this.#stateMachine = stateMachine;
     this.#owner = owner;
-    this.#sliceEntries = sliceEntries;
+    this.#limits = limits;
   }
 
   /** The last change of role that the state machine received. */
@@ -140,9 +149,13 @@ export class ApplyQueue {
   }
 
   #takeSlice(): readonly Entry[] {
-    const limit = Math.min(this.#queue.length, this.#head + this.#sliceEntries);
+    const limit = Math.min(this.#queue.length, this.#head + this.#limits.entries);
     let end = this.#head;
-    while (end < limit && this.#queue[end]?.type !== 'conf') end++;
+    for (let bytes = 0; end < limit && bytes < this.#limits.bytes; end++) {
+      const entry = this.#queue[end];
+      if (entry === undefined || entry.type === 'conf') break;
+      bytes += entry.data.length;
+    }
     if (end === this.#head && end < limit) end++; // A3
     const slice = this.#head === 0 && end === this.#queue.length ? this.#queue : this.#queue.slice(this.#head, end);
     this.#head = end;

@@ -114,7 +114,7 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
         resumed: () => host.markDirty(this),
         failed: (error) => host.fail(error),
       },
-      host.options.applySliceEntries,
+      { entries: host.options.applySliceEntries, bytes: host.options.applySliceBytes },
     );
     this.snapshots = new GroupSnapshots({
       host,
