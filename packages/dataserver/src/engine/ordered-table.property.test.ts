@@ -1,5 +1,6 @@
 import { SeededRandom } from '@remora/base';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { BTree } from './b-tree.ts';
 import { OrderedTable, type Picture } from './ordered-table.ts';
 
 function show(picture: Picture): string[] {
@@ -40,4 +41,18 @@ it('a table of several levels equals its model, and a picture never changes', ()
     expect(pictures.length).toBeGreaterThan(0);
     for (const { picture, expected } of pictures) expect(show(picture), `seed ${seed}`).toEqual(expected);
   }
+});
+
+it('one change places at most 256 names, although thousands wait (T4)', () => {
+  const table = new OrderedTable();
+  const placed = vi.spyOn(BTree.prototype, 'set');
+  let most = 0;
+  for (let i = 0; i < 20_000; i++) {
+    placed.mockClear();
+    table.set(String((i * 7_919) % 20_000).padStart(5, '0'), Uint8Array.of(i % 256));
+    most = Math.max(most, placed.mock.calls.length);
+  }
+  placed.mockRestore();
+  expect(most).toBe(256);
+  expect([...table.live().keys()]).toEqual(Array.from({ length: 20_000 }, (_, i) => String(i).padStart(5, '0')));
 });

@@ -1,5 +1,6 @@
 import { type Bytes, type Link, type ResidentValue, SeededRandom } from '@remora/base';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { BTree } from './b-tree.ts';
 import type { Picture } from './ordered-table.ts';
 import { encoded, ResidentChanges } from './resident-changes.ts';
 import { ResidentTable } from './resident-table.ts';
@@ -206,6 +207,27 @@ it('values that are not encoded are few at any time', () => {
     world.table.put(nameOf(i), value);
     expect(unencoded).toBeLessThanOrEqual(4_096);
   }
+});
+
+it('one change places at most 512 cells or links, although thousands wait (RT4)', () => {
+  const world = new World(12, 1);
+  const placed = vi.spyOn(BTree.prototype, 'set');
+  let most = 0;
+  const change = (work: () => void): void => {
+    placed.mockClear();
+    work();
+    most = Math.max(most, placed.mock.calls.length);
+  };
+  for (let i = 1; i < 12_000; i++) {
+    change(() => world.put(nameOf(i)));
+    change(() => world.table.link({ from: 'a/', to: nameOf(i), under: nameOf(i) }, true));
+    world.model.set(`a/${nameOf(i)}`, EMPTY);
+  }
+  placed.mockRestore();
+  expect(most).toBe(512);
+  world.check();
+  world.begin();
+  world.begin();
 });
 
 it('a row that is changed again and again between pictures is not remembered each time', () => {

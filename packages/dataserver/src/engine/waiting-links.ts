@@ -41,11 +41,14 @@ export class WaitingLinks {
     return true;
   }
 
-  /** Returns the names of the links' rows in the order of their arrival, and forgets the links. */
-  take(): readonly Name[] {
-    const names = [...this.#byName.values()].map(nameOfLink);
-    this.#byName.clear();
-    this.#bytes = 0;
+  /** Returns the names of the rows of at most `max` links in the order of their arrival, and forgets these links. */
+  take(max: number): readonly Name[] {
+    const names: Name[] = [];
+    for (const link of this.#byName.values()) {
+      if (names.length >= max) break;
+      names.push(nameOfLink(link));
+      this.delete(link);
+    }
     return names;
   }
 }
