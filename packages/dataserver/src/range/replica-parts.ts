@@ -122,7 +122,7 @@ function servedParts(deps: RangeDeps, parts: LogParts) {
   const { state } = context;
   const hub = new WatchHub(engine, state, {
     ringBytesMax: () => Math.min(options.watchRingBytesMax, watchRingShare()),
-    logger,
+    ...{ clock, logger },
     closed: () => closing.closed,
     earliestCommit: () => state.transactions.earliestCommit(),
   });

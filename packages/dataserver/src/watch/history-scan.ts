@@ -1,5 +1,6 @@
-import { asBuffer, type Bytes, compareBytes, type Engine, type EngineView } from '@remora/base';
+import { asBuffer, type Bytes, type Clock, compareBytes, type Engine, type EngineView } from '@remora/base';
 import type { KeyRange, KeyValue, KvEvent } from '@remora/protocol';
+import { nextTurn } from '../engine/merge.ts';
 import { currentSpan, historySpan, parseHistoryKey, userKeyOfCurrent } from '../state/keys.ts';
 import { decodeVersion, isDeletion, modRevisionOf, toKeyValue } from '../state/kv/record.ts';
 import { bytesOf, type RevisionEvents } from './event-ring.ts';
@@ -23,7 +24,7 @@ interface Found {
  *     revision is included whole or not at all.
  */
 export async function scanHistory(
-  engine: Engine,
+  { engine, clock }: { readonly engine: Engine; readonly clock: Clock },
   range: KeyRange,
   revisions: { readonly from: number; readonly below: number },
   withPrev: boolean,
@@ -33,8 +34,11 @@ export async function scanHistory(
     const kept = new OldestEvents(revisions.below);
     await collectHistory(view, range, revisions.from, kept);
     await collectCurrent(view, range, revisions.from, kept);
+    // Sorting, grouping and what the caller does each take some milliseconds: other work runs between them.
+    await nextTurn(clock);
     const { found, upTo } = kept.finish();
     if (withPrev) await addPrevious(view, found);
+    await nextTurn(clock);
     return { groups: groupByRevision(found), upTo };
   } finally {
     view.release();

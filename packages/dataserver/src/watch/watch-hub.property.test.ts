@@ -163,7 +163,9 @@ class HubBed {
     });
     this.hub = new WatchHub(this.engine, this.state, {
       ringBytesMax: () => ringBytesMax,
+      clock: nodeClock(),
       logger: silentLogger,
+      turnEventsMax: 1 + (seed % 7),
       closed: () => this.closedNow,
       earliestCommit: () => this.state.transactions.earliestCommit(),
     });

@@ -1,9 +1,11 @@
-import { compareBytes, type Engine, type Logger, ServiceError } from '@remora/base';
+import { type Clock, compareBytes, type Engine, type Logger, ServiceError } from '@remora/base';
 import { type KvEvent, staleEpoch, type WatchCreate } from '@remora/protocol';
+import { nextTurn } from '../engine/merge.ts';
 import type { RangeState } from '../state/range-state.ts';
 import { keySpanWithin } from '../state/request-bounds.ts';
 import { EventRing, eventBytes, type RevisionEvents } from './event-ring.ts';
 import { HeldEvents } from './held-events.ts';
+import { type Piece, piecesOf } from './history-pieces.ts';
 import { scanHistory } from './history-scan.ts';
 import { ScanQueue } from './scan-queue.ts';
 import { SpanIndex, spanTest } from './span-index.ts';
@@ -12,7 +14,10 @@ import { type StreamHub, type Watcher, type WatchSink, WatchStream, watchEnded }
 export interface WatchHubOptions {
   /** The current memory limit for recent events. */
   readonly ringBytesMax: () => number;
+  readonly clock: Clock;
   readonly logger: Logger;
+  /** Events from history that are examined for watches in one turn of the loop (W8); TURN_EVENTS_MAX by default. */
+  readonly turnEventsMax?: number | undefined;
   /** The closed revision: the range writes nothing more at or below it. */
   readonly closed: () => number;
   /** Prepared transactions commit at or above this revision; infinity if none is prepared. */
@@ -22,6 +27,8 @@ export interface WatchHubOptions {
 /** A message is closed at this many events or bytes; the events of one revision always share a message. */
 const MESSAGE_EVENTS_MAX = 1_000;
 const MESSAGE_BYTES_MAX = 1024 * 1024;
+/** About a microsecond's work each. */
+const TURN_EVENTS_MAX = 8_000;
 /** In place of a question: the watch receives its progress, and that answers no question. */
 const NO_QUESTION = 0;
 
@@ -49,11 +56,16 @@ const NO_QUESTION = 0;
  *     gateway asks again.
  * W7. A watch from now on begins behind the closed revision: some events at or below it may not have been sent yet to
  *     the watches that existed before.
+ * W8. What a scan of history found is handed on in pieces of whole revisions. Other work runs after every
+ *     TURN_EVENTS_MAX events. A watch is not synced meanwhile, so nothing else moves its `next` or sends it events; it
+ *     may end, and its stream may be blocked, so both are examined before each piece.
  */
 export class WatchHub implements StreamHub {
   readonly #engine: Engine;
   readonly #state: RangeState;
+  readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #turnEventsMax: number;
   readonly #ringBytesMax: () => number;
   readonly #closed: () => number;
   readonly #earliestCommit: () => number;
@@ -73,7 +85,9 @@ export class WatchHub implements StreamHub {
     this.#earliestCommit = options.earliestCommit;
     this.#engine = engine;
     this.#state = state;
+    this.#clock = options.clock;
     this.#logger = options.logger;
+    this.#turnEventsMax = options.turnEventsMax ?? TURN_EVENTS_MAX;
     this.#ringBytesMax = options.ringBytesMax;
     this.#ring = this.#emptyRing();
     this.#toldAt = state.compactRevision;
@@ -307,16 +321,30 @@ export class WatchHub implements StreamHub {
     const { key, end } = first;
     const from = watchers.reduce((least, { next }) => Math.min(least, next), first.next);
     const { groups, upTo } = await scanHistory(
-      this.#engine,
+      { engine: this.#engine, clock: this.#clock },
       end === undefined ? { key } : { key, end },
       { from, below: this.#upTo + 1 },
       first.create.prevKv,
     );
+    await this.#handOn(watchers, piecesOf(groups, { upTo: upTo - 1, eventsMax: this.#turnEventsMax }));
+  }
+
+  /** W8. */
+  async #handOn(watchers: readonly Watcher[], pieces: readonly Piece[]): Promise<void> {
     const served = new Set<WatchStream>();
+    let examined = 0;
     for (const watcher of watchers) {
       if (watcher.gone || (watcher.stream.blocked && served.has(watcher.stream))) continue;
       served.add(watcher.stream);
-      this.#sendGroups(watcher, groups, upTo - 1);
+      for (const [at, { groups, count, upTo }] of pieces.entries()) {
+        if (examined + count > this.#turnEventsMax && examined > 0) {
+          await nextTurn(this.#clock);
+          examined = 0;
+        }
+        examined += count;
+        if (watcher.gone || (watcher.stream.blocked && at > 0)) break;
+        if (!this.#sendGroups(watcher, groups, upTo)) break;
+      }
     }
   }
 
