@@ -5,6 +5,9 @@ import type { FrameLink } from './link.ts';
 /** A frame is closed at about this size, and the next one begins. */
 export const FRAME_BYTES_SOFT = 1 << 20;
 
+/** The size at which the rest of the queue waits for another turn (O4): some milliseconds of packing and copying. */
+const FLUSH_BYTES_MAX = FRAME_BYTES_SOFT;
+
 /** The link learns the number of waiting bytes each time that it has grown by this much. */
 const TOLD_BYTES = 64 * 1024;
 
@@ -27,7 +30,9 @@ export interface Sender {
  * O2. Until the link is open, and while it is full, items stay here unencoded. `bytes` is their approximate size, and
  *     the caller that puts them bounds it. The link is informed of that size, in steps of `TOLD_BYTES`, before any of
  *     it is sent.
- * O3. A caller that found no room is notified when there is room, even if the link was never full.
+ * O3. A caller that found no room is notified when everything has been sent, even if the link was never full.
+ * O4. One turn encodes items until they have FLUSH_BYTES_MAX bytes; the others wait for the next turn, so that a long
+ *     queue does not hold the loop. A single larger item is one piece.
  */
 export class Outbox {
   readonly #link: FrameLink;
@@ -73,9 +78,9 @@ export class Outbox {
     this.#schedule();
   }
 
-  /** Sends waiting items now, as far as the link accepts them, instead of at the end of the turn. */
+  /** Sends waiting items now, as far as the link accepts them, instead of at the end of the turn, and however many. */
   flush(): void {
-    if (this.#state === 'writable') this.#flush();
+    if (this.#state === 'writable') this.#flush(Number.POSITIVE_INFINITY);
   }
 
   drained(): void {
@@ -111,10 +116,11 @@ export class Outbox {
     });
   }
 
-  #flush(): void {
+  #flush(bytesMax = FLUSH_BYTES_MAX): void {
     const queue = this.#queue;
     let at = 0;
-    while (at < queue.length && this.#writable()) {
+    let sent = 0;
+    while (at < queue.length && sent < bytesMax && this.#writable()) {
       const items: Item[] = [];
       let size = 0;
       for (; at < queue.length && size < FRAME_BYTES_SOFT; at++) {
@@ -125,12 +131,14 @@ export class Outbox {
         size += next.size;
         items.push(next.item);
       }
+      sent += size;
       this.#tell();
       if (items.length > 0 && !this.#link.send(encodeFrame(items)) && this.#writable()) this.#state = 'full';
     }
     // A link may close itself inside send; then close() has already replaced the queue.
     if (queue === this.#queue) this.#queue = at === queue.length ? [] : queue.slice(at);
-    if (!this.#awaited || !this.#writable()) return;
+    this.#schedule(); // O4
+    if (!this.#awaited || !this.#writable() || this.#queue.length > 0) return;
     this.#awaited = false;
     this.#onWritable(); // O3
   }
