@@ -209,7 +209,7 @@ it('values that are not encoded are few at any time', () => {
   }
 });
 
-it('one change places at most 512 cells or links, although thousands wait (RT4)', () => {
+it('one change places at most 256 cells or links, although thousands wait (RT4)', () => {
   const world = new World(12, 1);
   const placed = vi.spyOn(BTree.prototype, 'set');
   let most = 0;
@@ -224,7 +224,7 @@ it('one change places at most 512 cells or links, although thousands wait (RT4)'
     world.model.set(`a/${nameOf(i)}`, EMPTY);
   }
   placed.mockRestore();
-  expect(most).toBe(512);
+  expect(most).toBe(256);
   world.check();
   world.begin();
   world.begin();

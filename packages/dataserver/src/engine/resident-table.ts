@@ -24,9 +24,10 @@ import { encoded, type ResidentChanges } from './resident-changes.ts';
 import { nameOfLink } from './waiting-links.ts';
 
 const UNPLACED_MAX = 4_096;
-const WAITING_LINKS_MAX = 4_096;
+/** About as many as locks whose other rows wait; the first scan of a range of rows places all of them. */
+const WAITING_LINKS_MAX = 1_024;
 /** The largest number of cells, or of links, that one change puts into the tree; an insertion takes 1 to 3 µs. */
-const PLACED_AT_ONCE = 512;
+const PLACED_AT_ONCE = 256;
 const NO_VALUE = new Uint8Array(0);
 
 export class ResidentTable {
