@@ -39,8 +39,9 @@ export const ANSWER = {
 
 export type Item = readonly unknown[];
 
-export function encodeFrame(items: readonly Item[]): Buffer {
-  return packVersioned(FRAME_FORMAT_VERSION, items);
+/** `roughBytes`: the sum of the rough sizes of the items, if it is known. */
+export function encodeFrame(items: readonly Item[], roughBytes = 0): Buffer {
+  return packVersioned(FRAME_FORMAT_VERSION, items, roughBytes);
 }
 
 export type DecodedItem = readonly [kind: unknown, id: number, ...rest: unknown[]];

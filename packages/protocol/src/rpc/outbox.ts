@@ -133,7 +133,7 @@ export class Outbox {
       }
       sent += size;
       this.#tell();
-      if (items.length > 0 && !this.#link.send(encodeFrame(items)) && this.#writable()) this.#state = 'full';
+      if (items.length > 0 && !this.#link.send(encodeFrame(items, size)) && this.#writable()) this.#state = 'full';
     }
     // A link may close itself inside send; then close() has already replaced the queue.
     if (queue === this.#queue) this.#queue = at === queue.length ? [] : queue.slice(at);

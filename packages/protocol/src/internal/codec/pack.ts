@@ -3,7 +3,7 @@ import { Packer } from '@remora/base';
 /**
  * Messages as bytes.
  *
- * P1. One writer is reused, so encoding never runs inside itself; results are copies.
+ * P1. One writer is reused, so encoding never runs inside itself; results belong to the caller.
  */
 const packer = new Packer(1 << 16);
 
@@ -15,12 +15,12 @@ export function packWith<T>(firstByte: number, message: T, write: (out: Packer, 
   return packer.copy();
 }
 
-/** Packs `firstByte`, then `value`. The caller owns the result. */
-export function pack(firstByte: number, value: unknown): Buffer {
-  packer.begin();
+/** Packs `firstByte`, then `value`. The caller owns the result. `expectedBytes`: its approximate size, if known. */
+export function pack(firstByte: number, value: unknown, expectedBytes = 0): Buffer {
+  packer.begin(0, expectedBytes);
   packer.byte(firstByte);
   packer.value(value);
-  return packer.copy();
+  return packer.take();
 }
 
 /** Packs the value alone. The caller owns the result. */

@@ -10,9 +10,9 @@ import { unpack, unpackMeasured } from './unpack.ts';
  * W2. Bytes in the result are slices of the input: copy them to keep them (conventions 7).
  */
 
-/** Encodes `value` behind a version byte. The caller owns the result. */
-export function packVersioned(version: number, value: unknown): Buffer {
-  return pack(version, value);
+/** Encodes `value`, of about so many bytes if that is known, behind a version byte. The caller owns the result. */
+export function packVersioned(version: number, value: unknown, expectedBytes = 0): Buffer {
+  return pack(version, value, expectedBytes);
 }
 
 /** The inverse; throws `INVALID_ARGUMENT` for another version or anything malformed. */
