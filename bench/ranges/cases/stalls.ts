@@ -66,6 +66,7 @@ export async function run(context: CaseContext): Promise<CaseResult> {
     const loaded = { ...bed, rows: setting(context, 'rows', 100_000), dir: join(context.dir, 'holders') };
     await fill(bed.client, setting(context, 'mib', 32), (n) => `${n % 2 === 0 ? 'a' : 'n'}/fill/${n}`);
     const found: Section[] = [];
+    await pause(AFTER_MS);
     let before = await sectionsOf(bed);
     for (const load of loads) {
       await carryOut(load, loaded);
