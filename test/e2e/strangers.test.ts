@@ -7,12 +7,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  dialFrames,
   type Logger,
   nodeClock,
   nodeRandom,
   openFramePort,
   parseOptions,
   ServiceError,
+  type StreamEnd,
   silentLogger,
 } from '@remora/base';
 import {
@@ -36,6 +38,7 @@ import type { RunningNode } from '../../packages/cli/src/node/running-node.ts';
 import { startNode } from '../../packages/cli/src/node/start-node.ts';
 import { type NodeOptions, nodeSchema } from '../../packages/cli/src/node-options.ts';
 import { AdminClient } from '../../packages/client/src/node/admin-client.ts';
+import { FRAMES_SERVICE, helloOf } from '../../packages/raft/src/multi/transport/node/handshake.ts';
 import { freePorts } from './free-ports.ts';
 
 const HOST = '127.0.0.1';
@@ -136,6 +139,20 @@ class Bed {
     });
     caller.close(new ServiceError('UNAVAILABLE', 'the test is over'));
     return refused;
+  }
+
+  /** How a node ends a stream of Raft messages that a caller with this identity begins. */
+  raftAs(n: number, who: Partial<LinkIdentity>): Promise<string> {
+    const local = { clusterId: this.clusterId(), nodeId: 0, incarnation: 'a-stranger', ...who };
+    return new Promise((resolve) => {
+      const handlers = {
+        onHello: () => resolve('accepted'),
+        onFrame() {},
+        onDrain() {},
+        onEnd: ({ code }: StreamEnd) => resolve(String(code)),
+      };
+      dialFrames(`${HOST}:${this.peerPorts[n - 1]}`, helloOf(local, FRAMES_SERVICE), { clock: nodeClock() }, handlers);
+    });
   }
 
   /** The cluster as any client sees it by the Pipe. */
@@ -254,6 +271,20 @@ describe('somebody calls the port for nodes', () => {
       expect(codes).toEqual(['UNIMPLEMENTED', 'NODE_CONFLICT', 'UNAVAILABLE']);
     }
     expect(await client.kv.get('stranger')).toBeUndefined();
+  });
+
+  test('with messages of Raft under the id of a node, or of one that may join: none is taken', async () => {
+    bed = await Bed.open();
+    for (const n of [1, 2, 3]) await bed.start(n);
+    for (const name of NAMES) await allKnownTo(name);
+    for (const n of [1, 2, 3]) {
+      const codes = [await bed.raftAs(n, { nodeId: (n % 3) + 1 }), await bed.raftAs(n, { nodeId: 1_001 })];
+      const ofOthers = await bed.raftAs(n, { nodeId: (n % 3) + 1, clusterId: 'other' });
+      expect([...codes, ofOthers]).toEqual(['NODE_CONFLICT', 'UNAVAILABLE', 'WRONG_CLUSTER']);
+    }
+    expect(bed.ended).toEqual([]);
+    await using client = await connect({ endpoints: [bed.client(1)] });
+    expect((await client.kv.put('here', 'I am')).revision).toBeGreaterThan(0);
   });
 
   test('as a founding member that is not there yet: that one joins all the same, and nothing of it is kept', async () => {
