@@ -10,8 +10,8 @@
  * AB4. Watches, and waits for locks, are decided about again whenever users and roles change, or are not known for sure
  *      any more (auth's known-auth.ts KA2). Those that are no longer allowed end.
  */
-import { type KnownAuth, type Need, needsOfCommand, needsOfQuery, type PlainNeed, type Principal } from '@remora/auth';
-import type { Clock, ServiceError, Timer } from '@remora/base';
+import { type KnownAuth, needsOfCommand, needsOfQuery, type PlainNeed, type Principal } from '@remora/auth';
+import { type Clock, type ServiceError, type Timer, TransientMap } from '@remora/base';
 import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 import type {
   Asked,
@@ -51,7 +51,9 @@ export class AuthorisedBackend implements Backend {
   readonly #clock: Clock;
   readonly #decisions: Decisions;
   readonly #clearanceDeps: ClearanceDeps;
-  readonly #lasting = new Set<Lasting>();
+  /** Nearly all of them are waits for locks that are granted at once. */
+  readonly #lasting = new TransientMap<Lasting>();
+  #lastingId = 0;
   #looking: Timer | undefined;
 
   constructor({ ranges, known, clock }: AuthorisedBackendDeps) {
@@ -101,23 +103,25 @@ export class AuthorisedBackend implements Backend {
     clearance: RequestClearance,
     done: BackendDone<CommandResult>,
   ): () => void {
-    const lasting: Lasting = {
-      principal: clearance.principal,
-      needs: lockNeeds(clearance.needs),
-      end: (refusal) => clearance.onRefused?.(refusal),
-    };
-    const end = this.#goesOn(lasting);
+    const lastingId = this.#goesOn(new WaitForLock(clearance));
     const ended: BackendDone<CommandResult> = (error, reply) => {
-      end();
+      this.#lasting.delete(lastingId);
       done(error, reply);
     };
+    if (this.#known.isOff) {
+      const end = this.#ranges.commandFor(clearance, command, options, ended); // AB2
+      return () => {
+        this.#lasting.delete(lastingId);
+        end();
+      };
+    }
     const giveUp = this.#decided(clearance, undefined, options, (refusal) => {
       if (refusal === undefined) return this.#ranges.commandFor(clearance, command, options, ended);
       ended(refusal, undefined);
       return nothing;
     });
     return () => {
-      end();
+      this.#lasting.delete(lastingId);
       giveUp();
     };
   }
@@ -212,7 +216,8 @@ export class AuthorisedBackend implements Backend {
   /** AB4. Returns a function for its regular end. */
   #begins(asked: Pick<Lasting, 'principal' | 'needs'>, cancel: () => void, told: (refusal: ServiceError) => void) {
     let isOver = false;
-    const leave = this.#goesOn({
+    const leave = () => void this.#lasting.delete(lastingId);
+    const lastingId = this.#goesOn({
       ...asked,
       end: (refusal) => {
         leave();
@@ -228,15 +233,16 @@ export class AuthorisedBackend implements Backend {
     };
   }
 
-  #goesOn(lasting: Lasting): () => void {
-    this.#lasting.add(lasting);
+  /** Returns its key in `#lasting`, from which it is deleted when it ends. */
+  #goesOn(lasting: Lasting): number {
+    this.#lasting.add(++this.#lastingId, lasting);
     this.#look();
-    return () => void this.#lasting.delete(lasting);
+    return this.#lastingId;
   }
 
   /** AB4. */
   #decideLasting(): void {
-    for (const lasting of [...this.#lasting]) {
+    for (const lasting of this.#lasting.values()) {
       const refusal = refusalOf(() => this.check(lasting.principal, lasting.needs));
       if (refusal !== undefined) lasting.end(refusal);
     }
@@ -252,12 +258,29 @@ export class AuthorisedBackend implements Backend {
   }
 }
 
-function isWait(command: Command, { waitMs }: RequestOptions): boolean {
-  return waitMs !== undefined && command.type === 'lock' && command.command.type === 'acquire';
+/** AB4. Its needs are worked out only when it is decided about again. */
+class WaitForLock implements Lasting {
+  readonly #clearance: RequestClearance;
+
+  constructor(clearance: RequestClearance) {
+    this.#clearance = clearance;
+  }
+
+  get principal(): Principal | undefined {
+    return this.#clearance.principal;
+  }
+
+  get needs(): readonly PlainNeed[] {
+    return this.#clearance.needs.filter((need) => need.type === 'lock');
+  }
+
+  end(refusal: ServiceError): void {
+    this.#clearance.onRefused?.(refusal);
+  }
 }
 
-function lockNeeds(needs: readonly Need[]): readonly PlainNeed[] {
-  return needs.filter((need) => need.type === 'lock');
+function isWait(command: Command, { waitMs }: RequestOptions): boolean {
+  return waitMs !== undefined && command.type === 'lock' && command.command.type === 'acquire';
 }
 
 function nothing(): void {}
