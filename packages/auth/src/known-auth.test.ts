@@ -53,6 +53,31 @@ describe('what a node knows of users and roles', () => {
     expect(codeOf(known)).toBe('UNAVAILABLE');
   });
 
+  test('outlives a restart: it goes on without masters if authentication was off, and waits for them if it was on (KA5)', () => {
+    const clock = new ManualClock();
+    const kept: AuthImage[] = [];
+    const first = new KnownAuth({ clock, hurry() {}, remember: (image) => void kept.push(image) });
+    first.learn(OFF, 0);
+    first.learn(undefined, 1);
+    first.learn(ON, 2);
+    expect(kept).toEqual([OFF, ON]);
+    const off = new KnownAuth({ clock, hurry() {}, remembered: OFF });
+    expect([codeOf(off), off.isOff, off.revision]).toEqual([undefined, true, OFF.revision]);
+    const on = new KnownAuth({ clock, hurry() {}, remembered: ON });
+    expect([codeOf(on), on.isOff, on.revision]).toEqual(['UNAVAILABLE', false, ON.revision]);
+    on.learn(undefined, clock.monotonicMs());
+    expect(codeOf(on)).toBeUndefined();
+  });
+
+  test('decides about a rescue however old it is (KA6)', () => {
+    const { clock, known } = bed();
+    expect(known.lastKnown).toBeUndefined();
+    known.learn(ON, 0);
+    clock.advance(10 * AUTH_TRUST_MS);
+    const rescue = [{ type: 'root', what: 'administer the cluster', withoutMasters: true }] as const;
+    expect(() => known.lastKnown?.check(undefined, rescue)).toThrow();
+  });
+
   test('goes on without masters while authentication is off (KA4)', () => {
     const { clock, known } = bed();
     known.learn(OFF, 0);

@@ -9,6 +9,10 @@
  *      be on.
  * KA4. While authentication is off as far as the node knows, it goes on without masters: a cluster without users does
  *      not depend on them for that.
+ * KA5. What a node has learned is kept on its disk, so KA4 holds for a node that restarts, too. With authentication on,
+ *      what was kept is trusted only once the masters have answered (KA2).
+ * KA6. What is needed when the masters are lost, to see what is wrong and to recover, is decided by what the node last
+ *      knew. A node that has never heard from masters has no data of users.
  */
 import { type Clock, ServiceError, type Timer } from '@remora/base';
 import type { AuthImage } from '@remora/protocol';
@@ -22,6 +26,10 @@ export interface KnownAuthDeps {
   readonly clock: Clock;
   /** Asks the masters soon: something waits for a newer image. */
   readonly hurry: () => void;
+  /** What an earlier life of this node has learned (KA5). */
+  readonly remembered?: AuthImage | undefined;
+  /** Keeps what was learned for later lives (KA5). */
+  readonly remember?: (image: AuthImage) => void;
 }
 
 /** A request that waits for an image. */
@@ -47,16 +55,22 @@ export class KnownAuth {
 
   constructor(deps: KnownAuthDeps) {
     this.#deps = deps;
+    if (deps.remembered !== undefined) this.#take(deps.remembered);
+  }
+
+  #take(image: AuthImage): void {
+    this.#image = image;
+    this.#authority = new Authority(image);
+    this.revision = image.revision;
+    this.isOff = !image.enabled;
   }
 
   /** `image`: absent if the masters have none that is newer. `sentMs`: when they were asked. */
   learn(image: AuthImage | undefined, sentMs: number): void {
     this.#trustedUntilMs = Math.max(this.#trustedUntilMs, sentMs + AUTH_TRUST_MS);
     if (image === undefined || image.revision <= this.revision) return; // KA1
-    this.#image = image;
-    this.#authority = new Authority(image);
-    this.revision = image.revision;
-    this.isOff = !image.enabled;
+    this.#take(image);
+    this.#deps.remember?.(image);
     for (const waiting of [...this.#waiting]) {
       if (waiting.revision > image.revision) continue;
       this.#waiting.delete(waiting);
@@ -82,6 +96,11 @@ export class KnownAuth {
       throw new ServiceError('UNAVAILABLE', message);
     }
     return known;
+  }
+
+  /** What the node knew last, however long ago; undefined if it has never heard from masters (KA6). */
+  get lastKnown(): Authority | undefined {
+    return this.#authority;
   }
 
   /** Called when another revision is known. Returns a function that ends it. */

@@ -4,7 +4,9 @@ import type { LockVerb } from '@remora/protocol';
 /** One thing that a request must be allowed to do. A request may have several, and needs all of them. */
 export type Need = PlainNeed | LeaseNeed;
 
-/** What roles alone decide. */
+/**
+ * What roles alone decide. `withoutMasters`: by what the node last knew of them, however long ago (known-auth.ts KA6).
+ */
 export type PlainNeed =
   /** Plain keys of `[key, end)`. An empty `end`: to the last key; absent: one key. */
   | { readonly type: 'keys'; readonly access: 'read' | 'write'; readonly key: Bytes; readonly end?: Bytes }
@@ -12,9 +14,9 @@ export type PlainNeed =
   /** All locks of a namespace whose names begin with the prefix. An empty namespace: of all namespaces. */
   | { readonly type: 'locks'; readonly verb: LockVerb; readonly namespace: string; readonly prefix: Bytes }
   /** The role root. `what` completes "needs the role root to …". */
-  | { readonly type: 'root'; readonly what: string }
+  | { readonly type: 'root'; readonly what: string; readonly withoutMasters?: true }
   /** Any user who has logged in. */
-  | { readonly type: 'anyUser' };
+  | { readonly type: 'anyUser'; readonly withoutMasters?: true };
 
 /** What depends on a lease, which has to be looked at. */
 export type LeaseNeed =

@@ -131,7 +131,19 @@ class Node implements AssembledNode {
       ...parts,
       masterKnows: (nodeId) => this.#roles?.master?.state.named(nodeId),
     });
-    this.#auth = new KnownAuth({ clock: parts.clock, hurry: () => this.#agent?.hurry() });
+    const { clock, records, logger } = parts;
+    this.#auth = new KnownAuth({
+      clock,
+      hurry: () => this.#agent?.hurry(),
+      remembered: records.knownAuth,
+      remember(image) {
+        try {
+          records.rememberAuth(image);
+        } catch (error) {
+          logger.warn({ error: String(error) }, 'users and roles could not be written to the data directory');
+        }
+      },
+    });
     this.#standing = new PeerRefusalPolicy({
       ...parts,
       isMember: () => this.#cluster.hasTaken(this.#nodeId),

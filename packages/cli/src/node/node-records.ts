@@ -1,3 +1,4 @@
+import type { AuthImage } from '@remora/protocol';
 import type { KnownNode } from './cluster/known-nodes.ts';
 
 /** A node's records about itself and other nodes; each change is durable when the call has ended. */
@@ -16,5 +17,9 @@ export interface NodeRecords {
    * cannot be written; it is still valid for this life.
    */
   rememberNodes(nodes: readonly KnownNode[]): void;
+  /** Users and roles from the last call of `rememberAuth`, in this life or an earlier one. */
+  readonly knownAuth: AuthImage | undefined;
+  /** Stores what the masters reported about users and roles. Throws like `rememberNodes`. */
+  rememberAuth(image: AuthImage): void;
   close(): Promise<void>;
 }

@@ -47,7 +47,12 @@ export class Decisions {
 
   /** Decides at once, by what is known now. @throws ServiceError the refusal */
   check(principal: Principal | undefined, needs: readonly PlainNeed[]): number {
-    const { authority } = this.#deps.known;
+    const { known } = this.#deps;
+    if (needs.length > 0 && needs.every(isWithoutMasters)) {
+      known.lastKnown?.check(principal?.name, needs);
+      return known.revision;
+    }
+    const { authority } = known;
     authority.check(principal?.name, needs);
     return authority.revision;
   }
@@ -133,6 +138,10 @@ export class Decisions {
     this.#renewalRevision = revision;
     this.#renewals.set(renewalOf(asking), this.#deps.clock.monotonicMs() + RENEWAL_MS);
   }
+}
+
+function isWithoutMasters(need: PlainNeed): boolean {
+  return 'withoutMasters' in need && need.withoutMasters === true;
 }
 
 /** DE3. */

@@ -1,4 +1,4 @@
-import type { Identification, Principal } from '@remora/auth';
+import type { Identification, PlainNeed, Principal } from '@remora/auth';
 import { type Clock, ServiceError, toServiceError } from '@remora/base';
 import type { LockNews } from '@remora/lock';
 import {
@@ -31,7 +31,6 @@ import {
   serveLink,
 } from '@remora/protocol';
 import type { Backend, BackendReply, WatchControl } from '../backend.ts';
-import { ANY_USER } from '../etcd/etcd-needs.ts';
 import { REQUEST_LIMITS, type RequestLimits } from '../request-limits.ts';
 import { logInPipe } from './pipe-log-in.ts';
 import { validatePipeCommand, validatePipeLockWatch, validatePipeQuery, validatePipeWatch } from './validate.ts';
@@ -45,6 +44,9 @@ export const PIPE_LIMITS: ServerLimits = {
 };
 /** Bytes of requests that all connections together may hold. */
 export const PIPE_HELD_BYTES_MAX = 256 << 20;
+
+/** To look at the cluster and at what is wrong with it. */
+const LOOKS: readonly PlainNeed[] = [{ type: 'anyUser', withoutMasters: true }];
 
 export interface PipeRegistryOptions {
   readonly identification: Identification;
@@ -78,14 +80,14 @@ export function createPipeRegistry(backend: Backend, options: PipeRegistryOption
     context.onCancel(giveUp);
   });
   registry.handle(pipeView, (_request, context, done) => {
-    backend.check(principalOf(context.caller), ANY_USER);
+    backend.check(principalOf(context.caller), LOOKS);
     done(undefined, backend.view());
   });
   registry.handle(pipeGateways, (_request, _context, done) =>
     done(undefined, { cluster, addresses: otherGateways(backend) }),
   );
   registry.handle(pipeConditions, (_request, context, done) => {
-    backend.check(principalOf(context.caller), ANY_USER);
+    backend.check(principalOf(context.caller), LOOKS);
     done(undefined, conditions());
   });
   registry.handle(pipeLogIn, (request, context, done) => {

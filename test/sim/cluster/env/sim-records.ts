@@ -1,11 +1,13 @@
 /** A machine's records about the node on it: durable at once, because in production each change is synced in place. */
 
+import type { AuthImage } from '@remora/protocol';
 import type { KnownNode } from '../../../../packages/cli/src/node/cluster/known-nodes.ts';
 import type { NodeRecords } from '../../../../packages/cli/src/node/node-records.ts';
 
 export class SimRecords implements NodeRecords {
   #identity: NodeRecords['identity'];
   knownNodes: readonly KnownNode[] = [];
+  knownAuth: AuthImage | undefined;
 
   constructor(identity: NodeRecords['identity']) {
     this.#identity = identity;
@@ -26,6 +28,10 @@ export class SimRecords implements NodeRecords {
 
   rememberNodes(nodes: readonly KnownNode[]): void {
     this.knownNodes = nodes;
+  }
+
+  rememberAuth(image: AuthImage): void {
+    this.knownAuth = image;
   }
 
   async close(): Promise<void> {}

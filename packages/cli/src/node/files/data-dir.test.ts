@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SeededRandom } from '@remora/base';
+import { FIRST_AUTH } from '@remora/auth';
+import { OWN_UMASK, SeededRandom } from '@remora/base';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type DataDir, type OpenDataDirOptions, openDataDir } from './data-dir.ts';
 
@@ -33,6 +34,27 @@ async function closeAll(): Promise<void> {
 function read(name: string): Record<string, unknown> {
   return JSON.parse(readFileSync(join(dir, name), 'utf8'));
 }
+
+describe('users and roles', () => {
+  const user = { name: 'root', passwordHash: '$scrypt$x', version: 3, roles: ['root'] };
+  const IMAGE = { ...FIRST_AUTH, enabled: true, revision: 7, users: [user], tokenKey: Buffer.from([1, 2]) };
+
+  test('are known to the next life, and readable by nobody else', async () => {
+    const dataDir = await open();
+    expect(dataDir.knownAuth).toBeUndefined();
+    dataDir.rememberAuth(IMAGE);
+    await closeAll();
+    expect((await open()).knownAuth).toEqual(IMAGE);
+    expect(statSync(join(dir, 'users.json')).mode & OWN_UMASK).toBe(0);
+  });
+
+  test('that are damaged end the start: the node could not tell that authentication is on', async () => {
+    (await open()).rememberAuth(IMAGE);
+    await closeAll();
+    writeFileSync(join(dir, 'users.json'), JSON.stringify({ formatVersion: 1, image: 'AAAA' }));
+    await expect(open()).rejects.toThrow('users.json is damaged');
+  });
+});
 
 describe('where the nodes of the cluster are', () => {
   const NODES = [

@@ -13,6 +13,7 @@ import { rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Random, randomGuid } from '@remora/base';
+import { AuthImage, packPlain, schema, unpack } from '@remora/protocol';
 import { CommandError } from '../../exit-codes.ts';
 import type { KnownNode } from '../cluster/known-nodes.ts';
 import { isNodeId, readKnownNodes, sameNodes } from '../cluster/known-nodes.ts';
@@ -23,6 +24,8 @@ import { type DirLock, lockDirectory } from './dir-lock.ts';
 export const DATA_FORMAT_VERSION = 1;
 
 const NODES_FILE = 'nodes.json';
+const AUTH_FILE = 'users.json';
+const AUTH_IMAGE = schema.closedCodec(AuthImage);
 /** Earlier versions stored the peers' incarnations here, as the peers reported them. Read until the masters answer. */
 const PEERS_FILE = 'peers.json';
 
@@ -55,7 +58,7 @@ export async function openDataDir(options: OpenDataDirOptions): Promise<DataDir>
   try {
     const identity = (await readIdentity(dir)) ?? (await createIdentity(dir, options));
     const nodes = await readNodes(dir);
-    const dataDir = new DataDir({ dir, lock, identity, nodes });
+    const dataDir = new DataDir({ dir, lock, identity, nodes, auth: await readAuth(dir) });
     expectSame(dir, 'node', options.name, identity.name);
     const taken = nodes.some(({ nodeId }) => nodeId === identity.nodeId);
     await expectWhole(dir, taken);
@@ -76,6 +79,7 @@ export class DataDir {
   readonly #lock: DirLock;
   #identity: NodeIdentity;
   #nodes: readonly KnownNode[];
+  #auth: AuthImage | undefined;
   /** Whether `#nodes` is on disk: the last write succeeded. */
   #nodesWritten = true;
   #writes: Promise<void> = Promise.resolve();
@@ -85,11 +89,13 @@ export class DataDir {
     readonly lock: DirLock;
     readonly identity: NodeIdentity;
     readonly nodes: readonly KnownNode[];
+    readonly auth: AuthImage | undefined;
   }) {
     this.path = parts.dir;
     this.#lock = parts.lock;
     this.#identity = parts.identity;
     this.#nodes = parts.nodes;
+    this.#auth = parts.auth;
   }
 
   get identity(): NodeIdentity {
@@ -127,6 +133,17 @@ export class DataDir {
     writeJsonAtomicallySync(join(this.path, NODES_FILE), { formatVersion: DATA_FORMAT_VERSION, nodes });
     rmSync(join(this.path, PEERS_FILE), { force: true });
     this.#nodesWritten = true;
+  }
+
+  get knownAuth(): AuthImage | undefined {
+    return this.#auth;
+  }
+
+  /** Changes are rare, so the write may block. The file has hashes of passwords and the key of tokens (0600). */
+  rememberAuth(image: AuthImage): void {
+    this.#auth = image;
+    const encoded = Buffer.from(packPlain(AUTH_IMAGE.encode(image))).toString('base64');
+    writeJsonAtomicallySync(join(this.path, AUTH_FILE), { formatVersion: DATA_FORMAT_VERSION, image: encoded });
   }
 
   /** Releases the directory after pending writes. */
@@ -205,6 +222,17 @@ async function readNodes(dir: string): Promise<readonly KnownNode[]> {
   const read = (file: string): Promise<unknown> => readJsonFile(dir, file).catch(() => undefined);
   const incarnations = readPeers(await read(PEERS_FILE));
   return readKnownNodes(await read(NODES_FILE), (nodeId) => incarnations.get(nodeId));
+}
+
+/** @throws {CommandError} `dataDir` if it is damaged: without it, a node could not tell that authentication is on. */
+async function readAuth(dir: string): Promise<AuthImage | undefined> {
+  const value = await readVersioned(dir, AUTH_FILE);
+  if (value === undefined) return undefined;
+  try {
+    return AUTH_IMAGE.decode(unpack(Buffer.from(String(value.image), 'base64'), 0));
+  } catch (cause) {
+    throw damaged(dir, AUTH_FILE, cause);
+  }
 }
 
 function readPeers(value: unknown): ReadonlyMap<number, string> {

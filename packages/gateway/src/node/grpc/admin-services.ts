@@ -7,16 +7,18 @@ import type { CallGuard } from './call-guard.ts';
 import { type GrpcService, grpcService } from './service.ts';
 
 const ADMINISTERS: readonly PlainNeed[] = [{ type: 'root', what: 'administer the cluster' }];
+/** To see what is wrong, and to recover, when the masters are lost. */
+const RESCUES: readonly PlainNeed[] = [{ type: 'root', what: 'administer the cluster', withoutMasters: true }];
 
 /** `remora.v1.Admin`, to be added to a gRPC server. */
 export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService {
   const api = new AdminApi(deps);
   // Every method is the root's, before anything is done or looked up.
   const unaryOf =
-    (of: object) =>
+    (of: object, needs = ADMINISTERS) =>
     <Request, Response>(work: (request: Request, call: CallInfo) => Promise<Response>) =>
       guard.unary<Request, Response>((request, call, done) => {
-        deps.backend.check(call.principal, ADMINISTERS);
+        deps.backend.check(call.principal, needs);
         return asUnary<Request, Response>(work.bind(of))(request, call, done);
       }, remoraStatus);
   const unary = unaryOf(api);
@@ -26,7 +28,7 @@ export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService 
     listNodes: unary(api.listNodes),
     listRanges: unary(api.listRanges),
     listHotRanges: unary(api.listHotRanges),
-    checkCluster: unary(api.checkCluster),
+    checkCluster: unaryOf(api, RESCUES)(api.checkCluster),
     listSettings: unary(api.listSettings),
     setSetting: unary(api.setSetting),
     transferLeader: unary(api.transferLeader),
@@ -40,7 +42,7 @@ export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService 
     listSchedulers: steers(steering.listSchedulers),
     pauseScheduler: steers(steering.pauseScheduler),
     setNodeDuty: steers(steering.setNodeDuty),
-    recoverMajority: unaryOf(recovery)(recovery.recoverMajority),
+    recoverMajority: unaryOf(recovery, RESCUES)(recovery.recoverMajority),
     why: steers(steering.why),
   });
 }

@@ -97,6 +97,7 @@ test('every method says who may call it', () => {
     'kv.command',
     'kv.query',
     'lock.watch',
+    'logIn',
     'watch',
   ]);
 });
