@@ -318,7 +318,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: '      ...(hardState !== undefined && { hardState }),',
     replace: '      ...(hardState !== undefined && (persist?.entries.length ?? 0) < 2 && { hardState }),',
-    seed: 126,
+    seed: 139,
     properties: ['promise durable'],
   },
   {
@@ -338,7 +338,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     find: 'if (persist !== undefined) outbox.mark(this, persist.mark);',
     replace:
       'if (persist !== undefined && restartAt === undefined) outbox.mark(this, persist.mark);\n    else if (persist !== undefined) this.#core.persisted(persist.mark);',
-    seed: 8,
+    seed: 19,
     properties: ['promise durable', 'commit durable on a quorum', 'nodes do not stop'],
   },
   {
@@ -375,7 +375,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     file: 'packages/raft/src/multi/host/group/group-snapshots.ts',
     find: '    core.installFailed();\n    apply.unpause(applied());',
     replace: '    core.installFailed();',
-    seed: 651,
+    seed: 1091,
     properties: ['liveness'],
   },
   {
