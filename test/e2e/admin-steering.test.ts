@@ -21,8 +21,10 @@ beforeAll(async () => {
 afterAll(() => cluster.stop());
 
 const kv = (...args: readonly string[]) => runHere(cluster.endpoints, ['kv', ...args]);
-const admin = (...args: readonly string[]) => runHere(cluster.endpoints, ['admin', ...args]);
-const json = (...args: readonly string[]) => jsonHere(cluster.endpoints, ['admin', ...args]);
+/** On a busy machine the masters may be without a leader for longer than commands wait by default. */
+const PATIENT = ['--timeout', '1m'];
+const admin = (...args: readonly string[]) => runHere(cluster.endpoints, ['admin', ...args, ...PATIENT]);
+const json = (...args: readonly string[]) => jsonHere(cluster.endpoints, ['admin', ...args, ...PATIENT]);
 
 /** What a command prints, with what it says meanwhile; throws when it fails. */
 async function followed(...args: readonly string[]): Promise<{ readonly out: string; readonly err: string }> {
