@@ -153,6 +153,8 @@ describeWith(missingForDebian(), 'the Debian package', () => {
       try {
         const endpoints = { ...process.env, REMORA_ENDPOINTS: `127.0.0.1:${client}` };
         await eventually('the node answers', async () => output('remora', ['kv', 'put', 'a', 'b'], endpoints) !== '');
+        node.kill('SIGHUP'); // ExecReload
+        expect(output('remora', ['kv', 'get', 'a'], endpoints)).toBe('b');
       } finally {
         node.kill('SIGTERM');
       }

@@ -218,7 +218,7 @@ describe('certificates are exchanged under load, and no request fails', () => {
         await reloaded(4);
         await load.stop();
         expect(load.failures).toEqual([]);
-        // Whoever trusts only the new authority is served, by all nodes.
+        // All nodes serve a client that trusts only the new authority.
         for (const endpoint of endpoints) {
           const client = await connect({ endpoints: endpoint, discover: false, tls: { ca: next.text('ca.crt') } });
           await client.kv.get('load/1');

@@ -119,7 +119,7 @@ class Bed {
 
 describe('heartbeats with what changed', () => {
   test.each(Array.from({ length: 30 }, (_, seed) => seed))(
-    'leave the masters with all that is true of a node, whatever is lost and whoever leads them: seed %i',
+    'leave the masters with all that is true of a node, through losses and new leaders: seed %i',
     (seed) => {
       const bed = new Bed(seed);
       for (let step = 0; step < 60; step++) {

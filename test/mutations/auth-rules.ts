@@ -8,6 +8,47 @@ const REPLICA = 'packages/dataserver/src/range/range-replica.test.ts';
 
 export const AUTH_RULES: readonly RuleMutation[] = [
   {
+    name: 'rescues-are-for-everybody',
+    rule: 'what is needed without masters is decided by what the node knew last (known-auth.ts KA5)',
+    file: 'packages/gateway/src/authorisation/decisions.ts',
+    find: 'known.lastKnown?.check(principal?.name, needs);',
+    replace: '',
+    killedBy: {
+      file: BACKEND,
+      test: 'what is needed without masters is decided by what the node knew last; all else waits for them (KA5)',
+    },
+  },
+  {
+    name: 'everything-is-a-rescue',
+    rule: 'only what says so is decided without masters (known-auth.ts KA5)',
+    file: 'packages/gateway/src/authorisation/decisions.ts',
+    find: 'needs.length > 0 && needs.every(isWithoutMasters)',
+    replace: 'needs.length > 0 && needs.some(isWithoutMasters)',
+    killedBy: {
+      file: BACKEND,
+      test: 'what is needed without masters is decided by what the node knew last; all else waits for them (KA5)',
+    },
+  },
+  {
+    name: 'kept-users-are-trusted',
+    rule: 'what an earlier life has learned decides about nothing else (known-auth.ts KA6)',
+    file: 'packages/auth/src/known-auth.ts',
+    find: 'if (known === undefined || this.revision === 0) {',
+    replace: 'if (known === undefined) {',
+    killedBy: {
+      file: KNOWN,
+      test: 'is kept for later lives, which decide by it only what is needed without masters (KA6)',
+    },
+  },
+  {
+    name: 'nobody-logs-in-without-masters',
+    rule: 'who is asking follows from what the node knew last (authenticator.ts AU6)',
+    file: 'packages/auth/src/authenticator.ts',
+    find: 'return this.#known.lastKnown ?? this.#known.authority;',
+    replace: 'return this.#known.authority;',
+    killedBy: { file: AUTHENTICATOR, test: 'users are known, and log in, while the masters are lost (AU6)' },
+  },
+  {
     name: 'refused-commands-are-sent',
     rule: 'a request that is not allowed never reaches a range (authorised-backend.ts AB1)',
     file: 'packages/gateway/src/authorisation/decisions.ts',
@@ -31,7 +72,7 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     replace: '',
     killedBy: {
       file: BACKEND,
-      test: 'a wait for a lock hears that its client may not acquire the lock any more (AB4)',
+      test: 'hears that its client may not acquire the lock any more (AB4)',
     },
   },
   {

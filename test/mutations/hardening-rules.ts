@@ -276,7 +276,7 @@ const OF_HTTP: readonly Row[] = [
   ],
   [
     'http-connections-without-bound',
-    'the connections of a server are bounded, whoever has accepted them (http-server.ts H1)',
+    'the connections of a server are bounded, whichever port has accepted them (http-server.ts H1)',
     `${PORTS}http-connections.ts`,
     'total >= connectionsMax || ',
     '',

@@ -24,7 +24,10 @@ export const TLS_RULES: readonly RuleMutation[] = [
     file: 'packages/cli/src/node/ports/secure-http.ts',
     find: 'if (secure.isRequired) return',
     replace: 'if (false) return',
-    killedBy: { file: HTTP, test: 'a request in plain text is told to use https, or answered where both are allowed' },
+    killedBy: {
+      file: HTTP,
+      test: 'a request in plain text is refused with the advice to use https, or answered where both are allowed',
+    },
   },
   {
     name: 'certificates-of-anybody',

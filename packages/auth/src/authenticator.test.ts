@@ -4,7 +4,7 @@ import type { AuthImage } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { Authenticator } from './authenticator.ts';
 import { PasswordHasher, type PasswordTask, type PasswordThread } from './credentials/password-hasher.ts';
-import { KnownAuth } from './known-auth.ts';
+import { AUTH_TRUST_MS, KnownAuth } from './known-auth.ts';
 
 const image = (revision: number, more: Partial<AuthImage> = {}): AuthImage => ({
   ...{ enabled: true, revision, roles: [], tokenKey: Buffer.from('key') },
@@ -69,6 +69,16 @@ test('while authentication is off, nobody is identified, and nobody logs in (AU2
   expect([who(token), who('none', 'bob'), authenticator.isOff]).toEqual(['nobody', 'nobody', true]);
   await expect(authenticator.logIn(LOG_IN)).rejects.toMatchObject({ code: 'AUTH_REFUSED' });
   expect(await authenticator.identifyByPassword(LOG_IN)).toBeUndefined();
+});
+
+test('users are known, and log in, while the masters are lost (AU6)', async () => {
+  const { authenticator, clock, who } = bed();
+  clock.advance(2 * AUTH_TRUST_MS);
+  expect(who(await authenticator.logIn(LOG_IN))).toBe('ada by token');
+  expect(await authenticator.identifyByPassword(LOG_IN)).toMatchObject({ name: 'ada' });
+  await expect(authenticator.logIn({ ...LOG_IN, password: 'wrong' })).rejects.toMatchObject({
+    code: 'UNAUTHENTICATED',
+  });
 });
 
 test('a log-in with a wrong password, or of nobody, is refused with the same words', async () => {

@@ -3,19 +3,22 @@
  *
  * AU1. A token counts before the certificate of the connection. A token that is not valid is refused, even if there is
  *      a certificate: its client believes to be somebody else.
- * AU2. While authentication is off, nothing is checked: whoever sends a token then is nobody.
+ * AU2. While authentication is off, nothing is checked, and a caller that sends a token is nobody.
  * AU3. A log-in gives a token for the user as it was when the password was verified: if the password changes in
  *      between, the token is not valid.
  * AU4. Verified tokens are remembered, at most `VERIFIED_MAX`, so that a call costs a look-up instead of a signature.
  *      Whether one has expired, and what its user is now, is looked at each time.
  * AU5. A password that was verified is remembered for as long as a token lives, at most `PASSWORDS_MAX`, as a hash
  *      under a key that only this process has.
+ * AU6. Who is asking follows from what the node knew last, so that root can log in when the masters are lost. What a
+ *      caller may do then, decisions know (known-auth.ts KA2, KA5).
  */
 import { createHmac } from 'node:crypto';
 import { type Bytes, type Clock, type Random, ServiceError } from '@remora/base';
 import type { LogIn, PasswordHasher } from './credentials/password-hasher.ts';
 import { checkToken, readToken, signToken, TOKEN_LIFE_MS, type Token } from './credentials/tokens.ts';
 import type { KnownAuth } from './known-auth.ts';
+import type { Authority } from './permissions/authority.ts';
 import type { Principal } from './principal.ts';
 
 export interface Credentials {
@@ -89,7 +92,7 @@ export class Authenticator implements Identification {
 
   #ofToken(text: string): Principal {
     const token = this.#tokenOf(text);
-    checkToken(token, this.#known.authority.user(token.user), this.#clock.wallMs());
+    checkToken(token, this.#lastKnown().user(token.user), this.#clock.wallMs());
     return { name: token.user, method: 'token' };
   }
 
@@ -102,6 +105,11 @@ export class Authenticator implements Identification {
     if (this.#passwords.size >= PASSWORDS_MAX) this.#passwords.clear();
     this.#passwords.set(hash, await this.logIn(logIn));
     return principal;
+  }
+
+  /** AU6. @throws ServiceError `UNAVAILABLE` if the node has never heard from masters. */
+  #lastKnown(): Authority {
+    return this.#known.lastKnown ?? this.#known.authority;
   }
 
   #isValid(token: string): boolean {
@@ -138,7 +146,7 @@ export class Authenticator implements Identification {
         details: { etcd: 'authNotEnabled' },
       });
     }
-    const user = this.#known.authority.user(logIn.user);
+    const user = this.#lastKnown().user(logIn.user);
     if (!(await this.#hasher.verify(logIn, user?.passwordHash)) || user === undefined) {
       throw new ServiceError('UNAUTHENTICATED', 'the user does not exist, or the password is wrong', {
         details: { etcd: 'authFailed' },

@@ -53,7 +53,7 @@ describe('what a node knows of users and roles', () => {
     expect(codeOf(known)).toBe('UNAVAILABLE');
   });
 
-  test('outlives a restart: it goes on without masters if authentication was off, and waits for them if it was on (KA5)', () => {
+  test('is kept for later lives, which decide by it only what is needed without masters (KA6)', () => {
     const clock = new ManualClock();
     const kept: AuthImage[] = [];
     const first = new KnownAuth({ clock, hurry() {}, remember: (image) => void kept.push(image) });
@@ -61,15 +61,19 @@ describe('what a node knows of users and roles', () => {
     first.learn(undefined, 1);
     first.learn(ON, 2);
     expect(kept).toEqual([OFF, ON]);
-    const off = new KnownAuth({ clock, hurry() {}, remembered: OFF });
-    expect([codeOf(off), off.isOff, off.revision]).toEqual([undefined, true, OFF.revision]);
-    const on = new KnownAuth({ clock, hurry() {}, remembered: ON });
-    expect([codeOf(on), on.isOff, on.revision]).toEqual(['UNAVAILABLE', false, ON.revision]);
-    on.learn(undefined, clock.monotonicMs());
-    expect(codeOf(on)).toBeUndefined();
+    for (const remembered of [OFF, ON]) {
+      const later = new KnownAuth({ clock, hurry() {}, remembered, remember: (image) => void kept.push(image) });
+      expect([codeOf(later), later.isOff, later.revision]).toEqual(['UNAVAILABLE', false, 0]);
+      later.learn(undefined, clock.monotonicMs());
+      expect(codeOf(later)).toBe('UNAVAILABLE');
+      expect(later.lastKnown?.enabled).toBe(remembered.enabled);
+      later.learn(remembered, clock.monotonicMs());
+      expect([codeOf(later), later.isOff]).toEqual([undefined, remembered === OFF]);
+    }
+    expect(kept).toEqual([OFF, ON]); // what is kept is not written again
   });
 
-  test('decides about a rescue however old it is (KA6)', () => {
+  test('decides what is needed without masters, however old it is (KA5)', () => {
     const { clock, known } = bed();
     expect(known.lastKnown).toBeUndefined();
     known.learn(ON, 0);

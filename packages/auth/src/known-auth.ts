@@ -9,10 +9,10 @@
  *      be on.
  * KA4. While authentication is off as far as the node knows, it goes on without masters: a cluster without users does
  *      not depend on them for that.
- * KA5. What a node has learned is kept on its disk, so KA4 holds for a node that restarts, too. With authentication on,
- *      what was kept is trusted only once the masters have answered (KA2).
- * KA6. What is needed when the masters are lost, to see what is wrong and to recover, is decided by what the node last
- *      knew. A node that has never heard from masters has no data of users.
+ * KA5. What is needed when the masters are lost, to see what is wrong and to recover, is decided by what the node knew
+ *      last, however long ago. A node that has never heard from masters has no data of users.
+ * KA6. What a node has learned is kept on its disk for KA5, and for nothing else: authentication may have been switched
+ *      on while the node was down, so KA3 holds for a node that has restarted.
  */
 import { type Clock, ServiceError, type Timer } from '@remora/base';
 import type { AuthImage } from '@remora/protocol';
@@ -26,9 +26,9 @@ export interface KnownAuthDeps {
   readonly clock: Clock;
   /** Asks the masters soon: something waits for a newer image. */
   readonly hurry: () => void;
-  /** What an earlier life of this node has learned (KA5). */
+  /** What an earlier life of this node has learned (KA6). */
   readonly remembered?: AuthImage | undefined;
-  /** Keeps what was learned for later lives (KA5). */
+  /** Keeps what was learned for later lives (KA6). */
   readonly remember?: (image: AuthImage) => void;
 }
 
@@ -40,7 +40,8 @@ interface Waiting {
 
 export class KnownAuth {
   readonly #deps: KnownAuthDeps;
-  #authority: Authority | undefined;
+  /** Of this life or of an earlier one. */
+  #lastKnown: Authority | undefined;
   #image: AuthImage = FIRST_AUTH;
   #trustedUntilMs = Number.NEGATIVE_INFINITY;
   readonly #waiting = new Set<Waiting>();
@@ -55,22 +56,22 @@ export class KnownAuth {
 
   constructor(deps: KnownAuthDeps) {
     this.#deps = deps;
-    if (deps.remembered !== undefined) this.#take(deps.remembered);
+    if (deps.remembered !== undefined) this.#keep(deps.remembered);
   }
 
-  #take(image: AuthImage): void {
+  #keep(image: AuthImage): void {
     this.#image = image;
-    this.#authority = new Authority(image);
-    this.revision = image.revision;
-    this.isOff = !image.enabled;
+    this.#lastKnown = new Authority(image);
   }
 
   /** `image`: absent if the masters have none that is newer. `sentMs`: when they were asked. */
   learn(image: AuthImage | undefined, sentMs: number): void {
     this.#trustedUntilMs = Math.max(this.#trustedUntilMs, sentMs + AUTH_TRUST_MS);
     if (image === undefined || image.revision <= this.revision) return; // KA1
-    this.#take(image);
-    this.#deps.remember?.(image);
+    if (image.revision !== this.#lastKnown?.revision) this.#deps.remember?.(image);
+    this.#keep(image);
+    this.revision = image.revision;
+    this.isOff = !image.enabled;
     for (const waiting of [...this.#waiting]) {
       if (waiting.revision > image.revision) continue;
       this.#waiting.delete(waiting);
@@ -79,15 +80,15 @@ export class KnownAuth {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** The present image, to show it or to change it; decisions need `authority`. */
+  /** The image that is known last, to show it or to change it; decisions need `authority`. */
   get image(): AuthImage {
     return this.#image;
   }
 
   /** @throws ServiceError `UNAVAILABLE` while nothing is known (KA3), or when it is too old (KA2). */
   get authority(): Authority {
-    const known = this.#authority;
-    if (known === undefined) {
+    const known = this.#lastKnown;
+    if (known === undefined || this.revision === 0) {
       throw new ServiceError('UNAVAILABLE', 'this node has not heard from the masters who may do what; try again');
     }
     if (!this.isOff && this.#deps.clock.monotonicMs() >= this.#trustedUntilMs) {
@@ -98,9 +99,9 @@ export class KnownAuth {
     return known;
   }
 
-  /** What the node knew last, however long ago; undefined if it has never heard from masters (KA6). */
+  /** What the node knew last, however long ago; undefined if it has never heard from masters (KA5). */
   get lastKnown(): Authority | undefined {
-    return this.#authority;
+    return this.#lastKnown;
   }
 
   /** Called when another revision is known. Returns a function that ends it. */

@@ -3,7 +3,7 @@ import { hashPassword, isPassword, PASSWORD_BYTES_MAX } from './password-hash.ts
 
 const SALT = Buffer.from('0123456789abcdef');
 
-test('the password of a hash is told from others', () => {
+test('only the password of a hash matches it', () => {
   const hash = hashPassword('correct horse', SALT);
   expect(hash).toMatch(/^\$scrypt\$ln=15,r=8,p=3\$MDEyMzQ1Njc4OWFiY2RlZg\$[A-Za-z0-9+/]{43}$/);
   expect(isPassword('correct horse', hash)).toBe(true);

@@ -86,7 +86,7 @@ export function needsOfQuery(query: Query): readonly Need[] {
   }
 }
 
-/** Whoever ends or renews a lease decides about its keys, and about the locks of the session that it is. */
+/** The caller that ends or renews a lease decides about its keys, and about the locks if it is a session. */
 function needsOfLease(lease: bigint): readonly Need[] {
   return [
     { type: 'leaseKeys', access: 'write', lease },

@@ -5,7 +5,7 @@ import type { LockVerb } from '@remora/protocol';
 export type Need = PlainNeed | LeaseNeed;
 
 /**
- * What roles alone decide. `withoutMasters`: by what the node last knew of them, however long ago (known-auth.ts KA6).
+ * What roles alone decide. `withoutMasters`: by what the node last knew of them, however long ago (known-auth.ts KA5).
  */
 export type PlainNeed =
   /** Plain keys of `[key, end)`. An empty `end`: to the last key; absent: one key. */

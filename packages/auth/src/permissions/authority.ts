@@ -3,7 +3,7 @@
  *
  * D1. One decision uses one revision: an image never changes (auth-state.ts A3).
  * D2. What no rule allows is refused. Users that do not exist may do nothing.
- * D3. Whoever has the role root may do everything. While authentication is off, everybody may.
+ * D3. A user with the role root may do everything. While authentication is off, every caller may.
  * D4. A need for a span is granted only if the whole span is permitted: answers are never filtered.
  */
 

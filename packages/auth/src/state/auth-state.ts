@@ -5,7 +5,7 @@
  *     already (authentication is on, the user has the role) is neither refused nor a change, as in etcd
  *     (`server/auth/store.go`).
  * A2. While authentication is on, the user `root` exists and has the role `root`, so somebody can always switch it off.
- * A3. An image is never changed once it was handed out: whoever holds one decides by exactly one revision.
+ * A3. An image never changes after it was handed out, so its holder decides by exactly one revision.
  * A4. Apply reads no clock, makes no random number and hashes no password.
  */
 

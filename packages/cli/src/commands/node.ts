@@ -72,10 +72,12 @@ async function runNode(options: NodeOptions, startNode: StartNode): Promise<numb
   process.umask(OWN_UMASK);
   const logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' });
   const usesTls = clientTlsMode(options) !== 'plain' || peerTlsMode(options) !== 'plain';
+  // A supervisor reloads with it. From a terminal that is closed, it ends a node that has nothing to reload.
+  const mayReload = usesTls || !process.stdin.isTTY;
   let reload: (() => Promise<void>) | undefined;
   const { signal, dispose } = stopSignal(() => {
     void reload?.();
-    return usesTls;
+    return mayReload;
   });
   // A joining node has only timers, which do not keep the process alive.
   const alive = setInterval(() => {}, 2 ** 30);

@@ -77,7 +77,7 @@ test('requests are answered over TLS, several on one connection', async () => {
   }
 });
 
-test('a request in plain text is told to use https, or answered where both are allowed', async () => {
+test('a request in plain text is refused with the advice to use https, or answered where both are allowed', async () => {
   expect(await get(await startPort(), undefined)).toMatchObject({
     status: 400,
     body: expect.stringContaining('https://'),

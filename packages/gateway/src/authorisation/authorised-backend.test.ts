@@ -1,4 +1,4 @@
-import { AUTH_TRUST_MS, KnownAuth } from '@remora/auth';
+import { AUTH_TRUST_MS, KnownAuth, type PlainNeed } from '@remora/auth';
 import { ServiceError } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
 import type { AuthImage, Command, Query, QueryResult } from '@remora/protocol';
@@ -312,18 +312,68 @@ describe('a watch', () => {
   });
 });
 
-test('a wait for a lock hears that its client may not acquire the lock any more (AB4)', () => {
-  const { ranges, send, learn } = bed();
+describe('a wait for a lock', () => {
   const owner = { session: { lease: 7n, incarnation: 1 }, token: 't' };
   const lock = { namespace: 'shop', name: b('l') };
   const acquire = { ...{ type: 'acquire', lock, owner, wait: true }, waitUntilMs: 0, deadlineMs: 0 };
   const command = { type: 'lock', command: acquire } as unknown as Command;
-  send(command, { principal: ADA, waitMs: 60_000 });
-  const refused: string[] = [];
-  const [sent] = ranges.commands;
-  if (sent !== undefined) sent.clearance.onRefused = (refusal) => void refused.push(refusal.code);
-  learn(image(6));
-  expect(refused).toEqual([]);
-  learn(image(7, NOBODY_MAY));
-  expect(refused).toEqual(['PERMISSION_DENIED']);
+  const refusals = ({ commands }: Ranges): readonly string[] => {
+    const refused: string[] = [];
+    const [sent] = commands;
+    if (sent !== undefined) sent.clearance.onRefused = (refusal) => void refused.push(refusal.code);
+    return refused;
+  };
+
+  test('hears that its client may not acquire the lock any more (AB4)', () => {
+    const { ranges, send, learn } = bed();
+    send(command, { principal: ADA, waitMs: 60_000 });
+    const refused = refusals(ranges);
+    learn(image(6));
+    expect(refused).toEqual([]);
+    learn(image(7, NOBODY_MAY));
+    expect(refused).toEqual(['PERMISSION_DENIED']);
+  });
+
+  test('that began while authentication was off hears that its client is nobody now (AB4)', () => {
+    const { ranges, send, learn } = bed(image(4, { enabled: false }));
+    send(command, { principal: undefined, waitMs: 60_000 });
+    const refused = refusals(ranges);
+    learn(image(5));
+    expect(refused).toEqual(['UNAUTHENTICATED']);
+  });
+
+  test('that was given up hears nothing', () => {
+    const { ranges, send, learn } = bed();
+    send(command, { principal: ADA, waitMs: 60_000 })();
+    const refused = refusals(ranges);
+    learn(image(7, NOBODY_MAY));
+    expect(refused).toEqual([]);
+  });
+
+  test('that is refused, and may have been granted before, is asked after at the ranges (AB3)', () => {
+    const { ranges, send, errors } = bed(image(7, NOBODY_MAY));
+    send(command, { principal: ADA, waitMs: 60_000, requestId: 'mine', again: true });
+    expect([ranges.recalled, ranges.commands, errors]).toEqual([['mine'], [], []]);
+  });
+});
+
+test('what is needed without masters is decided by what the node knew last; all else waits for them (KA5)', () => {
+  const { clock, backend } = bed();
+  clock.advance(2 * AUTH_TRUST_MS);
+  const codeOf = (principal: typeof ROOT | typeof ADA | undefined, needs: readonly PlainNeed[]): string => {
+    try {
+      backend.check(principal, needs);
+      return 'allowed';
+    } catch (error) {
+      return (error as ServiceError).code;
+    }
+  };
+  const rescue = { type: 'root', what: 'administer the cluster', withoutMasters: true } as const;
+  const administer = { type: 'root', what: 'administer the cluster' } as const;
+  expect(codeOf(ROOT, [rescue])).toBe('allowed');
+  expect(codeOf(ADA, [rescue])).toBe('PERMISSION_DENIED');
+  expect(codeOf(undefined, [rescue])).toBe('UNAUTHENTICATED');
+  expect(codeOf(ROOT, [administer])).toBe('UNAVAILABLE');
+  expect(codeOf(ROOT, [rescue, administer])).toBe('UNAVAILABLE');
+  expect(codeOf(ROOT, [])).toBe('UNAVAILABLE');
 });

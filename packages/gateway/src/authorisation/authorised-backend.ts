@@ -83,7 +83,24 @@ export class AuthorisedBackend implements Backend {
 
   command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
     const clearance = new RequestClearance(this.#clearanceDeps, options.principal, () => needsOfCommand(command));
-    if (isWait(command, options)) return this.#waitingCommand(command, options, clearance, done);
+    if (!isWait(command, options)) return this.#execute(clearance, command, options, done);
+    const lastingId = this.#goesOn(new WaitForLock(clearance)); // AB4
+    const giveUp = this.#execute(clearance, command, options, (error, reply) => {
+      this.#lasting.delete(lastingId);
+      done(error, reply);
+    });
+    return () => {
+      this.#lasting.delete(lastingId);
+      giveUp();
+    };
+  }
+
+  #execute(
+    clearance: RequestClearance,
+    command: Command,
+    options: RequestOptions,
+    done: BackendDone<CommandResult>,
+  ): () => void {
     if (this.#known.isOff) return this.#ranges.commandFor(clearance, command, options, done); // AB2
     return this.#decided(clearance, undefined, options, (refusal) => {
       if (refusal === undefined) return this.#ranges.commandFor(clearance, command, options, done);
@@ -94,36 +111,6 @@ export class AuthorisedBackend implements Backend {
       done(refusal, undefined);
       return nothing;
     });
-  }
-
-  /** AB4. */
-  #waitingCommand(
-    command: Command,
-    options: RequestOptions,
-    clearance: RequestClearance,
-    done: BackendDone<CommandResult>,
-  ): () => void {
-    const lastingId = this.#goesOn(new WaitForLock(clearance));
-    const ended: BackendDone<CommandResult> = (error, reply) => {
-      this.#lasting.delete(lastingId);
-      done(error, reply);
-    };
-    if (this.#known.isOff) {
-      const end = this.#ranges.commandFor(clearance, command, options, ended); // AB2
-      return () => {
-        this.#lasting.delete(lastingId);
-        end();
-      };
-    }
-    const giveUp = this.#decided(clearance, undefined, options, (refusal) => {
-      if (refusal === undefined) return this.#ranges.commandFor(clearance, command, options, ended);
-      ended(refusal, undefined);
-      return nothing;
-    });
-    return () => {
-      this.#lasting.delete(lastingId);
-      giveUp();
-    };
   }
 
   query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {

@@ -82,7 +82,7 @@ const PARTS_AT_A_TIME = 8;
  *      gateway makes for the same client may be late, and may still commit. The error says so (`unremembered`).
  * AT6. All parts are prepared by permission of the client. A part whose range knows newer users and roles is prepared
  *      after the whole transaction was decided about again. Then the decision is the cluster's own: what is prepared
- *      ends, whoever may do what by then.
+ *      ends, whatever permissions have changed by then.
  */
 export class Attempt {
   readonly #deps: AttemptDeps;

@@ -22,7 +22,7 @@ const LockVerbKind = words('verb on locks', ['read', 'acquire', 'steer']);
  *  - `acquire`: take it, wait for it, and release what is one's own;
  *  - `steer`: force its release, ask its holder for it, change its capacity, end other people's sessions.
  *
- * Whoever may acquire or steer a lock may read it.
+ * A user who may acquire or steer a lock may read it.
  */
 export type LockVerb = Infer<typeof LockVerbKind>;
 

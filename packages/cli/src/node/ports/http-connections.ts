@@ -6,9 +6,9 @@ export interface ConnectionLimits {
   readonly connectionsMax: number;
   readonly connectionsPerAddressMax: number;
   /**
-   * What happens with one connection too many: by default it is closed. `closeQuietest` closes the one that has sent no
-   * request for longest instead (crowd.ts CR1), for requests that are answered at once: whoever sends one is served,
-   * however many connections others hold open.
+   * What happens with one connection too many. By default it is closed. `closeQuietest` closes the one that has sent no
+   * request for longest instead (crowd.ts CR1). It suits requests that are answered at once: they are served, however
+   * many connections others hold open.
    */
   readonly whenFull?: 'closeQuietest';
 }

@@ -40,7 +40,7 @@ type Passed = (typeof PASSED)[keyof typeof PASSED];
  *      the range. Without a wait it goes from `execute` to the log in one call.
  * RE3. A request that a gateway has allowed by an older revision of users and roles than this node knows is not
  *      executed, and a command not proposed after a wait either: the gateway decides again. A command of which the
- *      outcome is remembered is answered with it, whoever may send it now.
+ *      outcome is remembered is answered with it, even if its sender has lost the permission.
  */
 export class RangeRequests {
   readonly #deps: RangeRequestsDeps;

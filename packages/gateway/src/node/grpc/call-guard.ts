@@ -315,7 +315,7 @@ export interface ConnectionState {
   readonly address: string | undefined;
 }
 
-/** Whoever accepts a connection may have given it a state that names its certificate. */
+/** The port that accepted a connection may have given it a state that names its certificate. */
 function connectionOf(connection: CallConnection): ConnectionState {
   connection.state ??= {
     seen: { newest: 0 },
