@@ -378,8 +378,8 @@ const OF_HTTP: readonly Row[] = [
 const OF_FILES_AND_TERMINALS: readonly Row[] = [
   [
     'listens-beyond-loopback',
-    'a node listens beyond loopback only when it is told that this is insecure (node-options.ts)',
-    'packages/cli/src/node-options.ts',
+    'a node listens beyond loopback only when it is told that this is insecure (exposure.ts)',
+    'packages/cli/src/exposure.ts',
     'isProtected || isLoopback(listenHost) ||',
     "isProtected || listenHost !== '' ||",
     'packages/cli/src/node-options.test.ts',

@@ -10,9 +10,7 @@ import {
   int,
   list,
   type Options,
-  type OptionType,
   oneOf,
-  parseAddress,
   string,
 } from '@remora/base';
 import { LOG_LEVELS } from '@remora/base/node';
@@ -20,30 +18,15 @@ import { LOCK_LIMITS } from '@remora/dataserver';
 import { hostName } from '@remora/gateway';
 import { RANGE_RELATIONS } from '@remora/master';
 import { HOST_DEFAULTS } from '@remora/raft';
+import { areClientsKnown, INSECURITIES, isExposureAllowed } from './exposure.ts';
 import { DEFAULT_BASE_PORT } from './local-ports.ts';
+import { hostname, label, member, NAME } from './node-option-types.ts';
 import { rangeOptions } from './range-options.ts';
 import { clientTlsMode, peerTlsMode, TLS_RELATIONS, tlsOptions } from './tls-options.ts';
 
 export const ROLES = ['master', 'data', 'gateway'] as const;
 export type NodeRole = (typeof ROLES)[number];
 
-/** A node's name, and an address that leads to its peer port. */
-export interface Member {
-  readonly name: string;
-  readonly peer: Address;
-}
-
-/** A node's location on one level: its zone, its rack. */
-export interface Label {
-  readonly level: string;
-  readonly value: string;
-}
-
-/** What a node may leave open beyond loopback. */
-const INSECURITIES = ['clients', 'peers', 'anonymous'] as const;
-
-const LABEL_LENGTH_MAX = 128;
-const NAME = { regex: /^[A-Za-z0-9][A-Za-z0-9._-]*$/, says: 'letters, digits, dots, dashes and underscores' };
 const port = () => int({ min: 1, max: 65_535 });
 
 /** With a lower rate, parts of a snapshot would arrive later than a receiver waits for them. */
@@ -345,17 +328,17 @@ export const nodeSchema = defineOptions({
     },
     {
       between: ['listenHost', 'insecure'],
-      holds: (options) => isAllowed('clients', clientTlsMode(options) === 'tls', options),
+      holds: (options) => isExposureAllowed('clients', clientTlsMode(options) === 'tls', options),
       must: 'be a loopback address, or clients must use TLS: give --tls-cert and --tls-key ("remora cert" makes them), or allow plain text by --insecure clients',
     },
     {
       between: ['listenHost', 'insecure'],
-      holds: (options) => isAllowed('peers', peerTlsMode(options) === 'tls', options),
+      holds: (options) => isExposureAllowed('peers', peerTlsMode(options) === 'tls', options),
       must: 'be a loopback address, or nodes must use TLS: give --tls-peer-cert, --tls-peer-key and --tls-peer-ca ("remora cert" makes them), or allow plain text by --insecure peers',
     },
     {
       between: ['listenHost', 'insecure'],
-      holds: (options) => isAllowed('anonymous', areClientsKnown(options), options),
+      holds: (options) => isExposureAllowed('anonymous', areClientsKnown(options), options),
       must: 'be a loopback address, or clients must show certificates: give --tls-client-ca and --tls-client-certificates required, or serve everybody by --insecure anonymous',
     },
     {
@@ -437,29 +420,6 @@ export function httpNames(options: NodeOptions): ReadonlySet<string> {
   );
 }
 
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
-}
-
-interface Exposure {
-  readonly listenHost: string;
-  readonly insecure: readonly (typeof INSECURITIES)[number][];
-}
-
-/** Loopback needs no protection from other machines. */
-function isAllowed(
-  what: (typeof INSECURITIES)[number],
-  isProtected: boolean,
-  { listenHost, insecure }: Exposure,
-): boolean {
-  return isProtected || isLoopback(listenHost) || insecure.includes(what);
-}
-
-/** Only over TLS alone: in plain text, clients show no certificates. */
-function areClientsKnown(options: Parameters<typeof clientTlsMode>[0] & { readonly tlsClientCertificates: string }) {
-  return clientTlsMode(options) === 'tls' && options.tlsClientCertificates === 'required';
-}
-
 /** A node's location, by level. */
 export function labelsOf({ labels }: NodeOptions): Readonly<Record<string, string>> {
   return Object.fromEntries(labels.map(({ level, value }) => [level, value]));
@@ -467,55 +427,6 @@ export function labelsOf({ labels }: NodeOptions): Readonly<Record<string, strin
 
 function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::';
-}
-
-/** Read in the form in which it is compared. */
-function hostname(): OptionType<string> {
-  const expected = 'a host name without a port, such as remora.example.com';
-  const parse = (text: string) => {
-    const name = /[:[\]]/.test(text) ? undefined : hostName(text);
-    return name === undefined ? ({ ok: false, expected } as const) : ({ ok: true, value: name } as const);
-  };
-  return {
-    placeholder: '<host>',
-    parse,
-    fromFile: (value) => (typeof value === 'string' ? parse(value) : { ok: false, expected }),
-    show: (name) => name,
-  };
-}
-
-function label(): OptionType<Label> {
-  const expected = 'level=value, such as zone=eu-1';
-  const parse = (text: string) => {
-    const [level = '', value = '', ...rest] = text.split('=');
-    return NAME.regex.test(level) && NAME.regex.test(value) && rest.length === 0 && text.length <= LABEL_LENGTH_MAX
-      ? ({ ok: true, value: { level, value } } as const)
-      : ({ ok: false, expected } as const);
-  };
-  return {
-    placeholder: '<level=value>',
-    parse,
-    fromFile: (value) => (typeof value === 'string' ? parse(value) : { ok: false, expected }),
-    show: ({ level, value }) => `${level}=${value}`,
-  };
-}
-
-function member(): OptionType<Member> {
-  const expected = 'name=host:port, such as n1=10.0.0.1:7481';
-  const parse = (text: string) => {
-    const at = text.indexOf('=');
-    const name = text.slice(0, Math.max(at, 0));
-    const peer = parseAddress(text.slice(at + 1));
-    return NAME.regex.test(name) && peer !== undefined
-      ? ({ ok: true, value: { name, peer } } as const)
-      : ({ ok: false, expected } as const);
-  };
-  return {
-    placeholder: '<name=host:port>',
-    parse,
-    fromFile: (value) => (typeof value === 'string' ? parse(value) : { ok: false, expected }),
-    show: ({ name, peer }) => `${name}=${formatAddress(peer)}`,
-  };
 }
 
 /** Limits on what connections to a port may hold before they have sent something complete. */

@@ -1,4 +1,4 @@
-import { Authenticator, KnownAuth, PasswordHasher } from '@remora/auth';
+import { Authenticator, type KnownAuth, PasswordHasher } from '@remora/auth';
 import { type Engine, formatAddress } from '@remora/base';
 import {
   type Checkpointer,
@@ -34,6 +34,7 @@ import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
 import { Closers } from './closers.ts';
 import { type Founders, foundersOf, shownClusterId } from './cluster/cluster-identity.ts';
 import { joinCluster } from './cluster/join.ts';
+import { keptUsers } from './cluster/kept-users.ts';
 import { KnownCluster } from './cluster/known-cluster.ts';
 import { PeerIdentities } from './cluster/peer-identities.ts';
 import { PeerRefusalPolicy } from './cluster/peer-refusal-policy.ts';
@@ -131,19 +132,7 @@ class Node implements AssembledNode {
       ...parts,
       masterKnows: (nodeId) => this.#roles?.master?.state.named(nodeId),
     });
-    const { clock, records, logger } = parts;
-    this.#auth = new KnownAuth({
-      clock,
-      hurry: () => this.#agent?.hurry(),
-      remembered: records.knownAuth,
-      remember(image) {
-        try {
-          records.rememberAuth(image);
-        } catch (error) {
-          logger.warn({ error: String(error) }, 'users and roles could not be written to the data directory');
-        }
-      },
-    });
+    this.#auth = keptUsers({ ...parts, hurry: () => this.#agent?.hurry() });
     this.#standing = new PeerRefusalPolicy({
       ...parts,
       isMember: () => this.#cluster.hasTaken(this.#nodeId),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { formatAddress } from '@remora/base';
-import { advertised, type Member, type NodeOptions } from '../../node-options.ts';
+import type { Member } from '../../node-option-types.ts';
+import { advertised, type NodeOptions } from '../../node-options.ts';
 
 /** What the founding members of a cluster know without asking another node. */
 export interface Founders {
