@@ -37,7 +37,7 @@ Starts a cluster of three nodes on this machine, loads it and prints what it did
   --seconds <n>        length of one run, after its warm-up (default: 3)
   --runs <n>           runs of each kind, of which the median counts (default: 3)
   --outage-runs <n>    how often the leader is killed (default: 10)
-  --idle-seconds <n>   how long the idle cluster is watched (default: 60)
+  --idle-seconds <n>   how long idle clusters are watched in each run (default: 20)
   --entry <which>      where clients of the etcd API connect: leader or follower (default: leader, as the SDK finds it)
   --profile            write CPU profiles of all processes to bench-results/
   --json               print JSON instead of tables
@@ -57,7 +57,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions | undefined 
       seconds: { type: 'string', default: '3' },
       runs: { type: 'string', default: '3' },
       'outage-runs': { type: 'string', default: '10' },
-      'idle-seconds': { type: 'string', default: '60' },
+      'idle-seconds': { type: 'string', default: '20' },
       entry: { type: 'string', default: 'leader' },
       profile: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },

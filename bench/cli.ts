@@ -79,15 +79,21 @@ class Bench {
     await Promise.all(this.#systems.map((system) => system.stop()));
   }
 
-  /** Idle clusters are looked at first, each alone: later they hold data, and the machine is busy with the others. */
   async #start(): Promise<void> {
     for (const system of this.#systems) {
       progress(`starting ${system.name} ...`);
       await system.start();
-      if (!this.#options.cases.includes('idle') || !isKillable(system)) continue;
-      progress(`${system.name} idles for ${this.#options.idleSeconds} s ...`);
-      this.#idle.push({ system: system.name, ...(await measureIdle(system, this.#options.idleSeconds)) });
     }
+    if (this.#options.cases.includes('idle')) await this.#measureIdle();
+  }
+
+  /** Idle clusters come first: later they hold data. All are watched over the same spans of time. */
+  async #measureIdle(): Promise<void> {
+    const { runs, idleSeconds } = this.#options;
+    const systems = this.#systems.filter(isKillable);
+    progress(`${systems.map(({ name }) => name).join(' and ')}: idle for ${runs} times ${idleSeconds} s ...`);
+    const results = await measureIdle(systems, { runs, seconds: idleSeconds });
+    for (const [i, system] of systems.entries()) this.#idle.push({ system: system.name, runs: results[i] ?? [] });
   }
 
   async #measureLoads(workload: Workload, inflight: number): Promise<void> {

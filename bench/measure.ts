@@ -98,19 +98,31 @@ export async function measureOutage(system: Killable, dir: string): Promise<numb
   }
 }
 
-/** What a system takes that nobody uses. */
-export async function measureIdle(system: System, seconds: number): Promise<IdleResult> {
+/** What systems take that nobody uses, measured at the same time: a list of runs for each of them. */
+export async function measureIdle(
+  systems: readonly System[],
+  { runs, seconds }: { readonly runs: number; readonly seconds: number },
+): Promise<readonly (readonly IdleResult[])[]> {
   await pause(SETTLE_MS);
-  const servers = await system.processes();
-  const cpu = (): number => servers.reduce((sum, { pid }) => sum + cpuMicros(pid), 0);
-  const before = cpu();
-  const begunMs = performance.now();
-  await pause(seconds * 1_000);
-  const elapsedMicros = (performance.now() - begunMs) * 1_000;
-  return {
-    cpuPercent: (100 * (cpu() - before)) / elapsedMicros,
-    pssBytes: servers.reduce((sum, { pid }) => sum + pssBytes(pid), 0),
-  };
+  const servers = await Promise.all(systems.map((system) => system.processes()));
+  const results: IdleResult[][] = systems.map(() => []);
+  for (let run = 0; run < runs; run++) {
+    const begunMs = performance.now();
+    const before = servers.map(cpuOfAll);
+    await pause(seconds * 1_000);
+    const elapsedMicros = (performance.now() - begunMs) * 1_000;
+    for (const [i, each] of servers.entries()) {
+      results[i]?.push({
+        cpuPercent: (100 * (cpuOfAll(each) - (before[i] ?? 0))) / elapsedMicros,
+        pssBytes: each.reduce((sum, { pid }) => sum + pssBytes(pid), 0),
+      });
+    }
+  }
+  return results;
+}
+
+function cpuOfAll(servers: readonly ServerProcess[]): number {
+  return servers.reduce((sum, { pid }) => sum + cpuMicros(pid), 0);
 }
 
 async function startLoad(system: System, spec: LoadSpec, dir: string, n = 0): Promise<Child> {
