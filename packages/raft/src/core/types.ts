@@ -170,8 +170,11 @@ export interface Refused {
 
 /** Why a replica refuses to become the only member (forced.ts). A refusal changes nothing. */
 export interface NotForced {
-  /** A leader was heard within two election timeouts, or this replica leads, or lacks membership or a full snapshot. */
-  readonly refused: 'leaderHeard' | 'noData';
+  /**
+   * `leaderHeard`: a leader was heard within two election timeouts, or this replica leads. `noData`: it lacks membership
+   * or a full snapshot. `alone`: it is the only voter already.
+   */
+  readonly refused: 'leaderHeard' | 'noData' | 'alone';
 }
 
 /**

@@ -71,7 +71,7 @@ function goOnAlone(held: Held | undefined, request: GoOnAloneRequest): ServiceEr
   }
   const context = held.range === undefined ? new Uint8Array(0) : encodeKnownEpoch(request.epoch);
   const result = held.group.forceAlone(context);
-  if (!('refused' in result)) return undefined;
+  if (!('refused' in result) || result.refused === 'alone') return undefined;
   return later(
     result.refused === 'leaderHeard'
       ? `${what}: a leader may have been active recently`

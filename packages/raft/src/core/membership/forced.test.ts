@@ -61,6 +61,13 @@ describe('a replica that is left alone', () => {
     expect(take(core).committed.map(({ index }) => index)).toEqual([2, 3]);
   });
 
+  test('does not do it again before it leads (FC5)', () => {
+    const core = bereaved();
+    core.forceAlone(CONTEXT);
+    run(core);
+    expect([core.role, core.forceAlone(CONTEXT)]).toEqual(['follower', { refused: 'alone' }]);
+  });
+
   test('has voted for itself in the term of the change (FC1)', () => {
     const core = bereaved();
     core.forceAlone(CONTEXT);

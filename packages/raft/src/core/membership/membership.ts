@@ -26,6 +26,11 @@ export function isMember(conf: ConfState, id: ReplicaId): boolean {
   return isVoter(conf, id) || conf.learners.includes(id) || conf.learnersNext.includes(id);
 }
 
+/** Whether this replica by itself is a quorum. */
+export function isOnlyVoter(conf: ConfState, id: ReplicaId): boolean {
+  return !isJoint(conf) && conf.voters.length === 1 && conf.voters[0] === id;
+}
+
 /** Returns all voters, each once. */
 export function votersOf(conf: ConfState): readonly ReplicaId[] {
   if (!isJoint(conf)) return conf.voters;
