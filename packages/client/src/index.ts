@@ -114,4 +114,6 @@ export {
   type SessionListOptions,
   Sessions,
 } from './session/sessions.ts';
+export type { CredentialOptions, TokenOption } from './transport/credentials.ts';
+export type { KnownToken } from './transport/log-ins.ts';
 export type { RetryOptions } from './transport/retry.ts';
