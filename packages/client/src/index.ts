@@ -75,6 +75,7 @@ export {
 } from './node/admin-client.ts';
 export type { AdminClientOptions } from './node/admin-connection.ts';
 export { type ConnectOptions, connect } from './node/connect.ts';
+export type { TlsOptions } from './node/tls-files.ts';
 export type { Duration } from './options/duration.ts';
 export type {
   AcknowledgedBeat,
