@@ -75,6 +75,7 @@ export {
 } from './node/admin-client.ts';
 export type { AdminClientOptions } from './node/admin-connection.ts';
 export { type ConnectOptions, connect } from './node/connect.ts';
+export type { TlsOptions } from './node/tls-files.ts';
 export type { Duration } from './options/duration.ts';
 export type {
   AcknowledgedBeat,
@@ -114,4 +115,6 @@ export {
   type SessionListOptions,
   Sessions,
 } from './session/sessions.ts';
+export type { CredentialOptions, TokenOption } from './transport/credentials.ts';
+export type { KnownToken } from './transport/log-ins.ts';
 export type { RetryOptions } from './transport/retry.ts';

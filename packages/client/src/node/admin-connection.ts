@@ -18,16 +18,31 @@ import {
   Metadata,
   status,
 } from '@grpc/grpc-js';
-import { formatDurationMs, isErrorCode, parseAddress, ServiceError } from '@remora/base';
+import {
+  formatDurationMs,
+  isErrorCode,
+  type Logger,
+  parseAddress,
+  ServiceError,
+  silentLogger,
+  toServiceError,
+} from '@remora/base';
+import { AuthService } from '@remora/protocol/etcd';
+import { type CredentialOptions, credentialsOf } from '../transport/credentials.ts';
 import { mayTry } from '../transport/discovery.ts';
+import { AdminLogIn } from './admin-log-in.ts';
 import { askGateways, silenceOf } from './ask-gateways.ts';
+import { logInPolicy } from './plain-text.ts';
 import { secureEndpoints } from './tls.ts';
+import { type ClientTls, clientTls, type TlsOptions } from './tls-files.ts';
 
-export interface AdminClientOptions {
+export interface AdminClientOptions extends CredentialOptions {
   /** Gateways, as `host:port` or with a scheme. Calls go to the first one that answers. */
   readonly endpoints: readonly string[];
-  /** Options of `node:tls`, as for `connect`. */
-  readonly tls?: ConnectionOptions | undefined;
+  /** Options of `node:tls`, and files that are read again before each connection, as for `connect`. */
+  readonly tls?: TlsOptions | undefined;
+  /** Where the client logs. Default: nowhere. */
+  readonly logger?: Logger | undefined;
   /** The time limit of one call, in ms. */
   readonly timeoutMs: number;
   /** How long to wait for a connection to one node, in ms. */
@@ -55,9 +70,15 @@ export const KEEPALIVE = {
 const LEARN_MS = 60_000;
 const FOUND_MAX = 5;
 const FOUND_TIMEOUT_MS = 1_000;
+/** How often a call is repeated with another token. */
+const REFUSALS_MAX = 1;
 
 export class AdminConnection {
-  readonly #options: AdminClientOptions;
+  readonly #options: Omit<AdminClientOptions, 'tls'>;
+  readonly #tls: ClientTls | undefined;
+  /** Absent: the client has no credentials. */
+  readonly #logIn: AdminLogIn | undefined;
+  readonly #mayLogInAt: (address: string) => boolean;
   #client: Client | undefined;
   #connecting: Promise<Client> | undefined;
   /** The present endpoint, or the last one. */
@@ -69,11 +90,16 @@ export class AdminConnection {
   #learnAtMs: number | undefined;
 
   /**
-   * @throws ServiceError INVALID_ARGUMENT for invalid endpoints, and when `tls` contradicts their scheme.
+   * @throws ServiceError INVALID_ARGUMENT for invalid endpoints or credentials, and when `tls` contradicts the scheme.
    */
   constructor(options: AdminClientOptions) {
-    const { addresses: endpoints, tls } = secureEndpoints(options.endpoints, options.tls);
-    this.#options = { ...options, endpoints, tls };
+    const secured = secureEndpoints(options.endpoints, options.tls);
+    const { user: _user, password: _password, token: _token, ...others } = options; // Kept in `#logIn` alone.
+    this.#options = { ...others, endpoints: secured.addresses };
+    this.#tls = clientTls(secured.tls, options.logger ?? silentLogger);
+    const credentials = credentialsOf(options);
+    this.#logIn = credentials && new AdminLogIn(credentials);
+    this.#mayLogInAt = logInPolicy(secured, options);
   }
 
   /** A node whose answer was lost may have made the change, whatever the attempts after that say. */
@@ -99,13 +125,19 @@ export class AdminConnection {
     request: Request,
     onLost: () => void = () => {},
   ): Promise<Response> {
-    for (let tries = 1; ; tries++) {
+    for (let tries = 1, refusals = 0; ; tries++) {
       const client = await this.#connected();
+      const token = await this.#tokenAt(client, tries);
+      if (token instanceof ServiceError) continue; // Another node can log in.
       try {
-        const response = await this.#once(client, method, request);
+        const response = await this.#once(client, method, request, token);
         this.#learnLater();
         return response;
       } catch (error) {
+        if (this.#isRefusedToken(error, token) && refusals++ < REFUSALS_MAX) {
+          tries--;
+          continue;
+        }
         if (isLost(error)) onLost();
         const last = !isGone(error) || tries >= this.endpoints.length;
         if (!last || isSilent(error)) this.close();
@@ -113,6 +145,51 @@ export class AdminConnection {
         if (last) throw this.#toServiceError(error);
       }
     }
+  }
+
+  /**
+   * The token for a call, if there is one; or why this node cannot log in now, after which the next one is asked.
+   *
+   * @throws ServiceError UNAUTHENTICATED for wrong credentials
+   */
+  async #tokenAt(client: Client, tries: number): Promise<string | undefined | ServiceError> {
+    const logIn = this.#logIn;
+    if (logIn === undefined) return undefined;
+    try {
+      return await logIn.token((request) => this.#authenticate(client, request));
+    } catch (error) {
+      const failed = toServiceError(this.#toServiceError(error));
+      if (!isGrpcError(error)) throw failed; // It was refused before, or the program's own function failed.
+      if (failed.code === 'UNAUTHENTICATED' || failed.code === 'INVALID_ARGUMENT') {
+        const refusal = new ServiceError('UNAUTHENTICATED', `the log-in was refused: ${failed.message}`, {
+          cause: failed,
+        });
+        logIn.remember(refusal);
+        throw refusal;
+      }
+      if (tries >= this.endpoints.length) throw failed;
+      this.close();
+      return failed;
+    }
+  }
+
+  async #authenticate(
+    client: Client,
+    request: { readonly name: string; readonly password: string },
+  ): Promise<string | undefined> {
+    try {
+      const { token } = await this.#once(client, AuthService.authenticate, request, undefined);
+      return token;
+    } catch (error) {
+      if (isGrpcError(error) && codeOf(error) === 'AUTH_REFUSED') return undefined; // Authentication is off.
+      throw error;
+    }
+  }
+
+  /** The node refused the call because of its token, or because it had none; another token may be accepted. */
+  #isRefusedToken(error: unknown, token: string | undefined): boolean {
+    if (!isGrpcError(error) || codeOf(error) !== 'UNAUTHENTICATED') return false;
+    return this.#logIn?.refused(token) === true;
   }
 
   /** A connection to the present endpoint, or to the next one that can be reached. Concurrent calls share it. */
@@ -144,7 +221,7 @@ export class AdminConnection {
 
   /** gRPC does not say why a connection fails, so this asks in another way. */
   async #unreached(endpoints: readonly string[]): Promise<ServiceError> {
-    const cause = await silenceOf(endpoints[0] ?? '', { timeoutMs: FOUND_TIMEOUT_MS, tls: this.#options.tls });
+    const cause = await silenceOf(endpoints[0] ?? '', { timeoutMs: FOUND_TIMEOUT_MS, tls: this.#tls?.options });
     const reason = cause === undefined ? '' : `: ${cause.message}`;
     const message = `no node answers at ${endpoints.join(', ')}${reason}`;
     return new ServiceError('UNAVAILABLE', message, { details: { unreached: true }, cause });
@@ -156,12 +233,15 @@ export class AdminConnection {
     // The address may belong to another cluster in the network of this process.
     if (
       isFound &&
-      (await askGateways(endpoint, { timeoutMs: FOUND_TIMEOUT_MS, cluster: this.#cluster, tls: this.#options.tls })) ===
-        undefined
+      (await askGateways(endpoint, {
+        timeoutMs: FOUND_TIMEOUT_MS,
+        cluster: this.#cluster,
+        tls: this.#tls?.options,
+      })) === undefined
     ) {
       return undefined;
     }
-    const client = new Client(endpoint, ...securityOf(endpoint, this.#options.tls));
+    const client = new Client(endpoint, ...securityOf(endpoint, this.#tls?.options));
     if (await isReady(client, isFound ? FOUND_TIMEOUT_MS : connectTimeoutMs)) return client;
     client.close();
     return undefined;
@@ -174,11 +254,13 @@ export class AdminConnection {
     this.#learnAtMs ??= nowMs;
     if (this.#options.discover === false || isFirst || nowMs < this.#learnAtMs) return;
     this.#learnAtMs = nowMs + LEARN_MS;
-    void askGateways(this.#endpoint, { timeoutMs: FOUND_TIMEOUT_MS, tls: this.#options.tls }).then((told) => {
+    void askGateways(this.#endpoint, { timeoutMs: FOUND_TIMEOUT_MS, tls: this.#tls?.options }).then((told) => {
       if (told === undefined) return;
       const { endpoints } = this.#options;
       this.#cluster = told.cluster;
-      this.#found = told.addresses.filter((address) => mayTry(address, endpoints)).slice(0, FOUND_MAX);
+      this.#found = told.addresses
+        .filter((address) => mayTry(address, endpoints) && this.#mayLogInAt(address))
+        .slice(0, FOUND_MAX);
     });
   }
 
@@ -186,15 +268,18 @@ export class AdminConnection {
     client: Client,
     { path, requestSerialize, responseDeserialize }: UnaryMethod<Request, Response>,
     request: Request,
+    token: string | undefined,
   ): Promise<Response> {
     const deadline = Date.now() + this.#options.timeoutMs;
+    const metadata = new Metadata();
+    if (token !== undefined) metadata.set('token', token);
     return new Promise((resolve, reject) => {
       client.makeUnaryRequest(
         path,
         requestSerialize,
         responseDeserialize,
         request,
-        new Metadata(),
+        metadata,
         { deadline },
         (error, response) => (response === undefined ? reject(error) : resolve(response)),
       );

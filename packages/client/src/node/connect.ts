@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
-import type { ConnectionOptions } from 'node:tls';
 import {
   identityOf,
   isGone,
@@ -20,17 +19,22 @@ import { duration, flag, object, text } from '../options/option-kinds.ts';
 import { checkOptions, optionSet } from '../options/options.ts';
 import type { ClientPorts, JournalPorts } from '../ports.ts';
 import { BackgroundRenewerClient } from '../session/background-renewer-client.ts';
+import { type Credentials, credentialsOf } from '../transport/credentials.ts';
 import { processExitHooks } from './exit-hooks.ts';
 import { processLiveness } from './liveness.ts';
+import { logInPolicy } from './plain-text.ts';
 import { startRenewalThread } from './renewal-thread.ts';
 import { secureEndpoints } from './tls.ts';
+import { clientTls, type TlsOptions } from './tls-files.ts';
 
 export interface ConnectOptions extends ClientOptions {
   /**
    * Options of `node:tls`, for gateways that speak TLS. Endpoints with `https://` use TLS even without this option;
-   * endpoints with `http://` are refused with it; endpoints without a scheme use TLS if it is given.
+   * endpoints with `http://` are refused with it; endpoints without a scheme use TLS if it is given. With `caFile`,
+   * `certFile` and `keyFile` in place of `ca`, `cert` and `key`, files are read again before each connection, so that
+   * certificates may change while the program runs.
    */
-  readonly tls?: ConnectionOptions | undefined;
+  readonly tls?: TlsOptions | undefined;
   /** Where the client logs. Default: nowhere. */
   readonly logger?: Logger | undefined;
   /**
@@ -65,24 +69,30 @@ export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
  * await ship(order, { fence: lock.version, signal: lock.signal });
  * ```
  *
- * @throws ServiceError INVALID_ARGUMENT for invalid options; UNAVAILABLE or DEADLINE_EXCEEDED when no gateway answers
- *   within `connectTimeout`.
+ * With `user` and `password`, or `token`, every connection is logged in before its first request, and again before its
+ * log-in ends. A wrong password ends requests as UNAUTHENTICATED.
+ *
+ * @throws ServiceError INVALID_ARGUMENT for invalid options; UNAUTHENTICATED for wrong credentials; UNAVAILABLE or
+ *   DEADLINE_EXCEEDED when no gateway answers within `connectTimeout`.
  */
 export async function connect(options: ConnectOptions): Promise<RemoraClient> {
   checkOptions(CONNECT_OPTIONS, options);
-  const { tls } = secureEndpoints(endpointsOf(options), options.tls);
+  const endpoints = secureEndpoints(endpointsOf(options), options.tls);
+  const logger = options.logger ?? silentLogger;
+  const tls = clientTls(endpoints.tls, logger);
   const clock = nodeClock();
   const ports: ClientPorts = {
     clock,
     random: nodeRandom(),
-    logger: options.logger ?? silentLogger,
-    connectLink: ({ address, cluster }) => dialPipe(address, { clock, tls, cluster }),
+    logger,
+    connectLink: ({ address, cluster }) => dialPipe(address, { clock, tls: tls?.options, cluster }),
+    mayLogInAt: logInPolicy(endpoints, options),
     liveness: processLiveness,
     exit: processExitHooks(),
     ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
   };
   const backgroundRenewer = options.renewInWorker
-    ? { backgroundRenewer: renewalThread({ ...options, tls }, ports) }
+    ? { backgroundRenewer: renewalThread({ ...options, tls: endpoints.tls }, ports) }
     : {};
   return RemoraClient.open(
     { ...ports, ...backgroundRenewer },
@@ -94,14 +104,21 @@ function renewalThread(options: ConnectOptions, ports: ClientPorts): BackgroundR
   const settings = {
     tls: cloneable(options.tls),
     endpoints: endpointsOf(options),
+    credentials: forThread(credentialsOf(options)),
     requestBytesMax: options.requestBytesMax ?? PIPE_REQUEST_BYTES_MAX,
     blockMaxMs: durationMs(options.maxMainThreadBlock ?? 30_000, 'maxMainThreadBlock'),
   };
   return new BackgroundRenewerClient(startRenewalThread(settings, ports));
 }
 
+/** A function cannot be passed to another thread, which then uses the tokens that this thread obtains. */
+function forThread(credentials: Credentials | undefined): Credentials | undefined {
+  const isFunction = credentials?.with === 'token' && typeof credentials.token === 'function';
+  return isFunction ? { with: 'tokensOfClient' } : credentials;
+}
+
 /** The options as another thread gets them. @throws ServiceError INVALID_ARGUMENT for what cannot be passed to one. */
-function cloneable(tls: ConnectionOptions | undefined): ConnectionOptions | undefined {
+function cloneable(tls: TlsOptions | undefined): TlsOptions | undefined {
   try {
     if (tls?.secureContext !== undefined) throw new Error('a context belongs to its thread');
     return structuredClone(tls);
