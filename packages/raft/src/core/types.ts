@@ -171,8 +171,8 @@ export interface Refused {
 /** Why a replica refuses to become the only member (forced.ts). A refusal changes nothing. */
 export interface NotForced {
   /**
-   * `leaderHeard`: a leader was heard within two election timeouts, or this replica leads. `noData`: it lacks membership
-   * or a full snapshot. `alone`: it is the only voter already.
+   * `leaderHeard`: a leader was heard within two election timeouts, or this replica leads. `noData`: it lacks
+   * membership or a full snapshot. `alone`: it is the only voter already.
    */
   readonly refused: 'leaderHeard' | 'noData' | 'alone';
 }

@@ -10,8 +10,8 @@
  *      joint ones (conf-change.ts M5). Afterwards the replica elects itself and works as usual.
  * FC4. This is safe only if the excluded replicas never continue by themselves: if they had a majority, there would be
  *      two groups. The core cannot check this; its caller must ensure it.
- * FC5. A replica that is the only voter already has a quorum, and needs no force. This happens when the order is repeated
- *      between the entry's application and the replica's election.
+ * FC5. A replica that is the only voter already has a quorum, and needs no force. This happens when the order is
+ *      repeated between the entry's application and the replica's election.
  */
 
 import { appendOwn, becomeCandidate, becomeFollower } from '../roles.ts';
@@ -21,7 +21,10 @@ import { type ConfChange, forcedChange } from './conf-change.ts';
 import { encodeConfChange } from './conf-change-codec.ts';
 import { isMember, isOnlyVoter } from './membership.ts';
 
-/** FC1. Refused while a leader was heard lately, if the replica has no data to continue from, and if it is alone (FC5). */
+/**
+ * FC1. Refused while a leader was heard lately, if the replica has no data to continue from, and if it is alone already
+ * (FC5).
+ */
 export function forceAlone(s: CoreState, context: ConfChange['context']): LogPosition | NotForced {
   const silentTicks = s.time.ticks - s.heardTick;
   if (s.role === 'leader' || silentTicks < 2 * s.config.electionTicks) return { refused: 'leaderHeard' };
