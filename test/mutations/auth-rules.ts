@@ -4,6 +4,8 @@ import type { RuleMutation } from './mutation.ts';
 const BACKEND = 'packages/gateway/src/authorisation/authorised-backend.test.ts';
 const KNOWN = 'packages/auth/src/known-auth.test.ts';
 const AUTHENTICATOR = 'packages/auth/src/authenticator.test.ts';
+const OWNERS = 'packages/dataserver/src/state/leases/lease-owners.property.test.ts';
+const SESSIONS = 'packages/dataserver/src/range/leases/session-queries.test.ts';
 const REPLICA = 'packages/dataserver/src/range/range-replica.test.ts';
 
 export const AUTH_RULES: readonly RuleMutation[] = [
@@ -11,7 +13,7 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     name: 'rescues-are-for-everybody',
     rule: 'what is needed without masters is decided by what the node knew last (known-auth.ts KA5)',
     file: 'packages/gateway/src/authorisation/decisions.ts',
-    find: 'known.lastKnown?.check(principal?.name, needs);',
+    find: 'known.lastKnown?.check(principal, needs);',
     replace: '',
     killedBy: {
       file: BACKEND,
@@ -52,8 +54,8 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     name: 'refused-commands-are-sent',
     rule: 'a request that is not allowed never reaches a range (authorised-backend.ts AB1)',
     file: 'packages/gateway/src/authorisation/decisions.ts',
-    find: 'authority.check(asking.principal?.name, asking.needs.filter(isPlain));',
-    replace: 'authority.check(asking.principal?.name, []);',
+    find: 'authority.check(asking.principal, asking.needs.filter(isPlain));',
+    replace: 'authority.check(asking.principal, []);',
     killedBy: { file: BACKEND, test: 'that is not allowed, or whose caller is nobody, never reaches a range' },
   },
   {
@@ -79,7 +81,7 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     name: 'lease-keys-are-not-needed',
     rule: 'what a lease has is decided about, by the revision of the whole request (decisions.ts DE1)',
     file: 'packages/gateway/src/authorisation/decisions.ts',
-    find: 'const refusal = refusalOf(() => this.check(principal, needs));',
+    find: 'const refusal = refusalOf(() => this.check(asking.principal, needs));',
     replace: 'const refusal = undefined;',
     killedBy: { file: BACKEND, test: 'is decided by the keys that the lease has' },
   },
@@ -131,5 +133,161 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     find: 'if (user.version !== version) throw',
     replace: 'if (false) throw',
     killedBy: { file: AUTHENTICATOR, test: 'a token is of the user as it was when the password was verified (AU3)' },
+  },
+  {
+    name: 'sessions-belong-to-whom-they-say',
+    rule: 'a session that begins belongs to its caller (authorised-backend.ts AB5)',
+    file: 'packages/gateway/src/authorisation/authorised-backend.ts',
+    find: 'const owner = principal?.name ?? NO_OWNER;',
+    replace: 'const { owner } = grant;',
+    killedBy: {
+      file: BACKEND,
+      test: 'that begins belongs to its caller, whatever its request says; a lease of plain keys to nobody (AB5)',
+    },
+  },
+  {
+    name: 'everybody-owns-sessions',
+    rule: 'what only its owner may do with a session, nobody else does (authority.ts D5)',
+    file: 'packages/auth/src/permissions/authority.ts',
+    find: 'return need.owner === user || (need.orSteer && steersAll(locks)); // D5',
+    replace: 'return true;',
+    killedBy: {
+      file: BACKEND,
+      test: 'is used, changed, renewed and ended by its owner, and by no other user who may acquire locks (OW2)',
+    },
+  },
+  {
+    name: 'steering-is-using',
+    rule: 'who may steer all locks uses no session of others (lease-needs.ts OW2)',
+    file: 'packages/gateway/src/authorisation/lease-needs.ts',
+    find: "return [owned(need.use, need.use === 'show')];",
+    replace: 'return [owned(need.use, true)];',
+    killedBy: {
+      file: BACKEND,
+      test: 'is ended and shown by who may steer all locks, and nothing else; its keys must be his to write (OW2)',
+    },
+  },
+  {
+    name: 'ended-keys-are-free',
+    rule: 'who ends a session of others may write its keys (lease-needs.ts OW2)',
+    file: 'packages/gateway/src/authorisation/lease-needs.ts',
+    find: "return [owned('end', true), ...keysNeeds('write', keys)];",
+    replace: "return [owned('end', true)];",
+    killedBy: {
+      file: BACKEND,
+      test: 'is ended and shown by who may steer all locks, and nothing else; its keys must be his to write (OW2)',
+    },
+  },
+  {
+    name: 'unknown-sessions-are-used',
+    rule: 'a session that its home does not know is not used (lease-needs.ts OW3)',
+    file: 'packages/gateway/src/authorisation/lease-needs.ts',
+    find: "if (need.use === 'use') throw",
+    replace: 'if (false) throw',
+    killedBy: {
+      file: BACKEND,
+      test: 'that its home does not know is not used (OW3)',
+    },
+  },
+  {
+    name: 'any-incarnation-is-ended',
+    rule: 'a request that names no incarnation ends the one that was decided about (lease-needs.ts OW4)',
+    file: 'packages/gateway/src/authorisation/lease-needs.ts',
+    find: 'ends = lease.incarnation; // OW4',
+    replace: 'ends = 0;',
+    killedBy: {
+      file: BACKEND,
+      test: 'is ended in the incarnation that was decided about, if the request names none (OW4)',
+    },
+  },
+  {
+    name: 'leases-of-keys-lock',
+    rule: 'a lease of plain keys is not used for locks (lease-needs.ts OW5)',
+    file: 'packages/auth/src/permissions/authority.ts',
+    find: `    case 'owner':
+      return need.owner === user ||`,
+    replace: `    case 'owner':
+      return need.owner === undefined || need.owner === user ||`,
+    killedBy: {
+      file: BACKEND,
+      test: 'is none if it is a lease of plain keys: its keys decide, and locks are not taken with it (OW5)',
+    },
+  },
+  {
+    name: 'owners-are-remembered-by-id',
+    rule: 'an owner is that of an id with its incarnation (lease-needs.ts OW1)',
+    file: 'packages/gateway/src/authorisation/lease-needs.ts',
+    find: ' || known.incarnation !== need.incarnation) return undefined;',
+    replace: ') return undefined;',
+    killedBy: {
+      file: BACKEND,
+      test: 'is asked about once: its owner never changes (OW1)',
+    },
+  },
+  {
+    name: 'old-passwords-go-on',
+    rule: 'who logged in with an earlier password may do nothing (authority.ts D6)',
+    file: 'packages/auth/src/permissions/authority.ts',
+    find: 'if (this.#image.enabled) this.#checkVersion(principal);',
+    replace: '',
+    killedBy: {
+      file: BACKEND,
+      test: 'is no longer renewed or used once the password of its user has changed, also by its open streams',
+    },
+  },
+  {
+    name: 'awaited-queries-outlive-permissions',
+    rule: 'queries that wait end when they are no longer allowed (authorised-backend.ts AB4)',
+    file: 'packages/gateway/src/authorisation/authorised-backend.ts',
+    find: 'if (isAwaited(query)) return this.#await(query, options, done);',
+    replace: '',
+    killedBy: {
+      file: BACKEND,
+      test: 'is no longer renewed or used once the password of its user has changed, also by its open streams',
+    },
+  },
+  {
+    name: 'wrong-credentials-while-off',
+    rule: 'wrong credentials are not refused while authentication is off (authenticator.ts AU2)',
+    file: 'packages/auth/src/authenticator.ts',
+    find: 'return this.#orNobody(() => this.#identified(credentials)); // AU2',
+    replace: 'return this.#identified(credentials);',
+    killedBy: {
+      file: AUTHENTICATOR,
+      test: 'while authentication is off, right credentials name the caller, and wrong ones are not refused (AU2)',
+    },
+  },
+  {
+    name: 'grants-forget-owners',
+    rule: 'the owner of a lease is that of its grant (leases.ts S6)',
+    file: 'packages/dataserver/src/state/leases/lease-commands.ts',
+    find: 'const whose = owner === undefined ? {} : { owner };',
+    replace: 'const whose = {};',
+    killedBy: {
+      file: OWNERS,
+      test: 'changes, checkpoints, spans, restarts, splits and merges keep the owner of each lease (S6)',
+    },
+  },
+  {
+    name: 'rows-forget-owners',
+    rule: 'the owner of a lease never changes (leases.ts S6)',
+    file: 'packages/dataserver/src/state/leases/leases.ts',
+    find: '{ 1: 3, 2: 5, 3: 7, 4: 8, 5: 9 },',
+    replace: '{ 1: 3, 2: 5, 3: 7, 4: 8 },',
+    killedBy: {
+      file: OWNERS,
+      test: 'changes, checkpoints, spans, restarts, splits and merges keep the owner of each lease (S6)',
+    },
+  },
+  {
+    name: 'lists-are-of-all',
+    rule: 'a list of the sessions of one user has no others (session-queries.ts)',
+    file: 'packages/dataserver/src/range/leases/session-queries.ts',
+    find: '(query.owner === undefined || query.owner === owner) &&',
+    replace: '',
+    killedBy: {
+      file: SESSIONS,
+      test: 'are found by their owners; leases of plain keys have none',
+    },
   },
 ];

@@ -62,13 +62,23 @@ test('a token counts before a certificate, and one that is not valid is refused 
   expect(who(`${token.slice(0, -1)}A`)).toBe('UNAUTHENTICATED');
 });
 
-test('while authentication is off, nobody is identified, and nobody logs in (AU2)', async () => {
+test('while authentication is off, right credentials name the caller, and wrong ones are not refused (AU2)', async () => {
   const { authenticator, known, who } = bed();
   const token = await authenticator.logIn(LOG_IN);
   known.learn(image(6, { enabled: false }), 0);
-  expect([who(token), who('none', 'bob'), authenticator.isOff]).toEqual(['nobody', 'nobody', true]);
+  expect([who(token), who('none', 'bob'), who(undefined, 'bob'), who(undefined)]).toEqual([
+    ...['ada by token', 'nobody', 'bob by certificate', 'nobody'],
+  ]);
   await expect(authenticator.logIn(LOG_IN)).rejects.toMatchObject({ code: 'AUTH_REFUSED' });
-  expect(await authenticator.identifyByPassword(LOG_IN)).toBeUndefined();
+  expect(await authenticator.identifyByPassword(LOG_IN)).toMatchObject({ name: 'ada', method: 'password' });
+  for (const wrong of [
+    { ...LOG_IN, password: 'x' },
+    { ...LOG_IN, user: 'eve' },
+  ]) {
+    expect(await authenticator.identifyByPassword(wrong)).toBeUndefined();
+    expect(await authenticator.logInIfRight(wrong)).toBeUndefined();
+  }
+  expect(who(await authenticator.logInIfRight(LOG_IN))).toBe('ada by token');
 });
 
 test('users are known, and log in, while the masters are lost (AU6)', async () => {
@@ -114,7 +124,7 @@ test('a remembered token ends when its user is deleted, and when tokens are sign
 test('a password of each request is verified once, and again when the user has another one (AU5)', async () => {
   const { authenticator, known, tasks } = bed();
   for (let i = 0; i < 3; i++) {
-    expect(await authenticator.identifyByPassword(LOG_IN)).toEqual({ name: 'ada', method: 'password' });
+    expect(await authenticator.identifyByPassword(LOG_IN)).toEqual({ name: 'ada', method: 'password', version: 1 });
   }
   expect(tasks).toHaveLength(1);
   await expect(authenticator.identifyByPassword({ ...LOG_IN, password: 'x' })).rejects.toMatchObject({

@@ -3,7 +3,9 @@
  *
  * AU1. A token counts before the certificate of the connection. A token that is not valid is refused, even if there is
  *      a certificate: its client believes to be somebody else.
- * AU2. While authentication is off, nothing is checked, and a caller that sends a token is nobody.
+ * AU2. While authentication is off, credentials are optional. Right ones name the caller, so that sessions have their
+ *      owners already when it is switched on; wrong ones are not refused, and their caller is nobody. etcd's log-in is
+ *      refused.
  * AU3. A log-in gives a token for the user as it was when the password was verified: if the password changes in
  *      between, the token is not valid.
  * AU4. Verified tokens are remembered, at most `VERIFIED_MAX`, so that a call costs a look-up instead of a signature.
@@ -47,6 +49,8 @@ export interface Identification {
    *   `UNAVAILABLE` if this node cannot tell (AU6)
    */
   logIn(logIn: LogIn): Promise<string>;
+  /** Returns a token for a user, also while authentication is off; undefined if the log-in is wrong (AU2). */
+  logInIfRight(logIn: LogIn): Promise<string | undefined>;
 }
 
 export interface AuthenticatorDeps {
@@ -86,42 +90,48 @@ export class Authenticator implements Identification {
     return this.#known.isOff;
   }
 
-  identify({ token, certificateName }: Credentials): Principal | undefined {
-    if (this.#known.isOff) return undefined; // AU2
+  identify(credentials: Credentials): Principal | undefined {
+    const { token, certificateName } = credentials;
+    if (token === undefined && certificateName === undefined) return undefined;
+    if (this.#known.isOff) return this.#orNobody(() => this.#identified(credentials)); // AU2
+    return this.#identified(credentials);
+  }
+
+  #identified({ token, certificateName }: Credentials): Principal | undefined {
     if (token !== undefined) return this.#ofToken(token); // AU1
     return certificateName === undefined ? undefined : { name: certificateName, method: 'certificate' };
+  }
+
+  #orNobody(identified: () => Principal | undefined): Principal | undefined {
+    try {
+      return identified();
+    } catch (error) {
+      if (error instanceof ServiceError) return undefined;
+      throw error;
+    }
   }
 
   #ofToken(text: string): Principal {
     const token = this.#tokenOf(text);
     checkToken(token, this.#lastKnown().user(token.user), this.#clock.wallMs());
-    return { name: token.user, method: 'token' };
+    return { name: token.user, method: 'token', version: token.version };
   }
 
   async identifyByPassword(logIn: LogIn): Promise<Principal | undefined> {
-    if (this.#known.isOff) return undefined; // AU2
     const hash = createHmac('sha256', this.#passwordKey).update(`${logIn.user}\0${logIn.password}`).digest('base64');
-    const principal: Principal = { name: logIn.user, method: 'password' };
-    const token = this.#passwords.get(hash);
-    if (token !== undefined && this.#isValid(token)) return principal;
+    const known = this.#passwords.get(hash);
+    const remembered = known === undefined ? undefined : this.#orNobody(() => this.#ofToken(known));
+    if (remembered !== undefined) return { ...remembered, method: 'password' };
+    const token = this.#known.isOff ? await this.logInIfRight(logIn) : await this.logIn(logIn); // AU2
+    if (token === undefined) return undefined;
     if (this.#passwords.size >= PASSWORDS_MAX) this.#passwords.clear();
-    this.#passwords.set(hash, await this.logIn(logIn));
-    return principal;
+    this.#passwords.set(hash, token);
+    return { ...this.#ofToken(token), method: 'password' };
   }
 
   /** AU6. @throws ServiceError `UNAVAILABLE` if the node has never heard from masters. */
   #lastKnown(): Authority {
     return this.#known.lastKnown ?? this.#known.authority;
-  }
-
-  #isValid(token: string): boolean {
-    try {
-      this.#ofToken(token);
-      return true;
-    } catch (error) {
-      if (error instanceof ServiceError && error.code === 'UNAUTHENTICATED') return false;
-      throw error;
-    }
   }
 
   /** AU4. */
@@ -141,13 +151,27 @@ export class Authenticator implements Identification {
     return this.#hasher.hash(password);
   }
 
-  /** AU3. */
   async logIn(logIn: LogIn): Promise<string> {
     if (this.#known.isOff) {
       throw new ServiceError('AUTH_REFUSED', 'authentication is off, so nobody can log in', {
         details: { etcd: 'authNotEnabled' },
       });
     }
+    return this.#tokenFor(logIn);
+  }
+
+  async logInIfRight(logIn: LogIn): Promise<string | undefined> {
+    if (this.#known.lastKnown?.user(logIn.user) === undefined) return undefined;
+    try {
+      return await this.#tokenFor(logIn);
+    } catch (error) {
+      if (error instanceof ServiceError) return undefined;
+      throw error;
+    }
+  }
+
+  /** AU3. */
+  async #tokenFor(logIn: LogIn): Promise<string> {
     const user = this.#lastKnown().user(logIn.user);
     if (!(await this.#hasher.verify(logIn, user?.passwordHash)) || user === undefined) {
       void this.#known.authority; // AU6: throws `UNAVAILABLE`.

@@ -24,6 +24,8 @@ export interface HeartbeatLimits {
  * A1. The stream is not read further while `pendingMax` heartbeats are in flight, or while the client does not read
  *     answers.
  * A2. An answer says renewed or gone only if the range said so after it got this heartbeat.
+ * A3. The credentials of a stream are those with which it began. Each heartbeat is decided about, so heartbeats of a
+ *     user who is gone, or has another password now, are refused (auth's authority.ts D6).
  */
 export class HeartbeatStream<Request, Response> implements StreamHandler<Request> {
   readonly #backend: Backend;
@@ -64,7 +66,7 @@ export class HeartbeatStream<Request, Response> implements StreamHandler<Request
     this.#pending.add(entry);
     entry.giveUp = this.#backend.query(
       { type: 'leaseKeepAlive', id, incarnation },
-      { timeoutMs: callTimeoutMs(undefined, this.#limits.timeouts), principal: this.#principal },
+      { timeoutMs: callTimeoutMs(undefined, this.#limits.timeouts), principal: this.#principal }, // A3
       (error, reply) => {
         this.#pending.delete(entry);
         if (!this.#over) this.#answer(request, error, reply);

@@ -8,7 +8,7 @@ const b = (text: string): Buffer => Buffer.from(text);
 const LOCK: LockId = { namespace: 'shop', name: b('l') };
 const OWNER = { session: { lease: 7n, incarnation: 1 }, token: 't' };
 
-/** In short: `read a`, `write a..z`, `write keys of 7`, `session 7`, `steer shop/l`, `root`. */
+/** In short: `read a`, `write a..z`, `end lease 7.1`, `use session 7.1`, `steer shop/l`, `root`. */
 function said(command: Command | Query): readonly string[] {
   const needs = isQuery(command) ? needsOfQuery(command) : needsOfCommand(command);
   return needs.map((need) => {
@@ -16,9 +16,12 @@ function said(command: Command | Query): readonly string[] {
       case 'keys':
         return `${need.access} ${b2t(need.key)}${need.end === undefined ? '' : `..${b2t(need.end)}`}`;
       case 'leaseKeys':
-        return `${need.access} keys of ${need.lease}`;
+        return `read keys of ${need.lease}`;
+      case 'lease':
       case 'session':
-        return `session ${need.lease}`;
+        return `${need.use} ${need.type} ${need.lease}.${need.incarnation}`;
+      case 'sessions':
+        return `sessions of ${need.owner ?? 'all'}`;
       case 'lock':
         return `${need.verb} ${need.namespace}/${b2t(need.name)}`;
       case 'locks':
@@ -69,7 +72,7 @@ describe('operations on keys', () => {
     { name: 'a read to the last key', op: get('a', ''), needs: ['read a..'] },
     { name: 'a put', op: put('a'), needs: ['write a'] },
     { name: 'a put that returns the pair before (KN2)', op: put('a', { prevKv: true }), needs: ['write a', 'read a'] },
-    { name: 'a put with a lease (KN3)', op: put('a', { lease: 7n }), needs: ['write a', 'write keys of 7'] },
+    { name: 'a put with a lease (KN3)', op: put('a', { lease: 7n }), needs: ['write a', 'attach lease 7.0'] },
     { name: 'a delete', op: del('a', 'z'), needs: ['write a..z'] },
     { name: 'a delete that returns the pairs (KN2)', op: del('a', 'z', true), needs: ['write a..z', 'read a..z'] },
   ];
@@ -82,7 +85,7 @@ describe('operations on keys', () => {
     if (whole.type !== 'txn') throw new Error('a transaction');
     const needs = [
       ...['read c', 'write a', 'read c', 'read b', 'write d..f'],
-      ...['read c', 'write g', 'write keys of 7'],
+      ...['read c', 'write g', 'attach lease 7.0'],
     ];
     expect(said({ type: 'txn', txn: whole.txn })).toEqual(needs);
     expect(said({ type: 'readTxn', txn: whole.txn, serializable: false })).toEqual(needs);
@@ -102,7 +105,7 @@ describe('operations on keys', () => {
 });
 
 describe('locks', () => {
-  const mine = (verb: string) => [`${verb} shop/l`, 'session 7'];
+  const mine = (verb: string) => [`${verb} shop/l`, 'use session 7.1'];
   const commands: Readonly<Record<LockCommand['type'], { readonly given: object; readonly needs: readonly string[] }>> =
     {
       acquire: { given: { owner: OWNER }, needs: mine('acquire') },
@@ -139,19 +142,21 @@ describe('locks', () => {
   });
 });
 
-const OF_A_LEASE = ['write keys of 7', 'session 7'];
-
 test.each<{ readonly one: Command | Query; readonly needs: readonly string[] }>([
   { one: { type: 'leaseGrant', id: 7n, ttlMs: 1, attributes: {} }, needs: ['anyUser'] },
-  { one: { type: 'leaseChange', id: 7n, incarnation: 1, number: 1, ttlMs: 1 }, needs: ['session 7'] },
-  { one: { type: 'leaseRevoke', id: 7n, incarnation: 0 }, needs: OF_A_LEASE },
-  { one: { type: 'leaseKeepAlive', id: 7n, incarnation: 0 }, needs: OF_A_LEASE },
-  { one: { type: 'leaseTimeToLive', id: 7n, keys: true }, needs: ['read keys of 7'] },
+  {
+    one: { type: 'leaseChange', id: 7n, incarnation: 1, number: 1, ttlMs: 1 },
+    needs: ['anyUser', 'change session 7.1'],
+  },
+  { one: { type: 'leaseRevoke', id: 7n, incarnation: 0 }, needs: ['anyUser', 'end lease 7.0'] },
+  { one: { type: 'leaseKeepAlive', id: 7n, incarnation: 2 }, needs: ['anyUser', 'renew lease 7.2'] },
+  { one: { type: 'leaseTimeToLive', id: 7n, keys: true }, needs: ['anyUser', 'read keys of 7'] },
   { one: { type: 'leaseTimeToLive', id: 7n, keys: false }, needs: ['anyUser'] },
   { one: { type: 'leaseKeys', id: 7n, incarnation: 1 }, needs: ['read keys of 7'] },
   { one: { type: 'leases' }, needs: ['root'] },
-  { one: { type: 'sessions', after: 0n, limit: 1, attributes: {} }, needs: ['root'] },
-  { one: { type: 'session', id: 7n, incarnation: 0 }, needs: ['session 7'] },
+  { one: { type: 'sessions', after: 0n, limit: 1, attributes: {} }, needs: ['sessions of all'] },
+  { one: { type: 'sessions', after: 0n, limit: 1, attributes: {}, owner: 'ada' }, needs: ['sessions of ada'] },
+  { one: { type: 'session', id: 7n, incarnation: 0 }, needs: ['anyUser', 'show session 7.0'] },
   { one: { type: 'compact', revision: 1 }, needs: ['root'] },
   { one: { type: 'raiseRevision', to: 1 }, needs: ['root'] },
   { one: { type: 'scan', key: b('a'), end: b(''), revision: 0, bytes: 1 }, needs: ['read a..'] },

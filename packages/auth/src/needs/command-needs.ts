@@ -4,9 +4,10 @@
  */
 import type { Command, Query } from '@remora/protocol';
 import { needOfCompare, needsOfOp, needsOfTxn } from './kv-needs.ts';
-import { needsOfLockCommand, needsOfLockQuery } from './lock-needs.ts';
+import { needOfSession, needsOfLockCommand, needsOfLockQuery } from './lock-needs.ts';
 import type { Need } from './need.ts';
 
+/** A lease may have no keys, and so need nothing else. */
 const ANY_USER: readonly Need[] = [{ type: 'anyUser' }];
 
 export function needsOfCommand(command: Command): readonly Need[] {
@@ -20,9 +21,9 @@ export function needsOfCommand(command: Command): readonly Need[] {
     case 'leaseGrant':
       return ANY_USER;
     case 'leaseChange':
-      return [{ type: 'session', lease: command.id }];
+      return [...ANY_USER, needOfSession('change', { lease: command.id, incarnation: command.incarnation })];
     case 'leaseRevoke':
-      return needsOfLease(command.id);
+      return [...ANY_USER, { type: 'lease', use: 'end', lease: command.id, incarnation: command.incarnation }];
     case 'compact':
       return root('compact');
     case 'raiseRevision':
@@ -62,36 +63,26 @@ export function needsOfQuery(query: Query): readonly Need[] {
     case 'lock':
       return needsOfLockQuery(query.query);
     case 'lockAwait':
-      return [
-        { type: 'lock', verb: 'acquire', ...query.lock },
-        { type: 'session', lease: query.owner.session.lease },
-      ];
+      return [{ type: 'lock', verb: 'acquire', ...query.lock }, needOfSession('use', query.owner.session)];
     case 'grantEnd':
       return [{ type: 'lock', verb: 'read', ...query.lock }];
     case 'leaseKeepAlive':
-      return needsOfLease(query.id);
+      return [...ANY_USER, { type: 'lease', use: 'renew', lease: query.id, incarnation: query.incarnation }];
     case 'leaseTimeToLive':
-      return query.keys ? [{ type: 'leaseKeys', access: 'read', lease: query.id }] : ANY_USER;
+      return query.keys ? [...ANY_USER, { type: 'leaseKeys', lease: query.id }] : ANY_USER;
     case 'leaseKeys':
-      return [{ type: 'leaseKeys', access: 'read', lease: query.id }];
+      return [{ type: 'leaseKeys', lease: query.id }];
     case 'session':
-      return [{ type: 'session', lease: query.id }];
-    case 'leases':
+      return [...ANY_USER, needOfSession('show', { lease: query.id, incarnation: query.incarnation })];
     case 'sessions':
-      return root('list the sessions of all users');
+      return [{ type: 'sessions', owner: query.owner }];
+    case 'leases':
+      return root('list the leases of all users');
     case 'closedRevision':
     case 'status':
     case 'txnStatus':
       return ANY_USER;
   }
-}
-
-/** The caller that ends or renews a lease decides about its keys, and about the locks if it is a session. */
-function needsOfLease(lease: bigint): readonly Need[] {
-  return [
-    { type: 'leaseKeys', access: 'write', lease },
-    { type: 'session', lease },
-  ];
 }
 
 function root(what: string): readonly Need[] {

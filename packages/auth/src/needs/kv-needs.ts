@@ -5,7 +5,7 @@
  *      only when it is applied.
  * KN2. The pair before a change is data: to see it needs to read.
  * KN3. A put that attaches its key to a lease puts it at the mercy of that lease, and of all who may write what the
- *      lease has: it needs to write that, too.
+ *      lease has: it needs to write that, too. If the lease is a session, it must be the user's own.
  */
 import { type Compare, isLockCompare, type KvOp, type Txn } from '@remora/protocol';
 import type { Need } from './need.ts';
@@ -16,7 +16,8 @@ export function needsOfOp(op: KvOp): readonly Need[] {
       return [keys('read', op)];
     case 'put': {
       const write = keys('write', op);
-      const lease: readonly Need[] = op.lease === 0n ? [] : [{ type: 'leaseKeys', access: 'write', lease: op.lease }];
+      const lease: readonly Need[] =
+        op.lease === 0n ? [] : [{ type: 'lease', use: 'attach', lease: op.lease, incarnation: 0 }];
       return [write, ...(op.prevKv ? [keys('read', op)] : []), ...lease]; // KN2, KN3
     }
     case 'delete':

@@ -1,4 +1,4 @@
-import type { LockCommand, LockQuery } from '@remora/lock';
+import type { LockCommand, LockQuery, SessionRef } from '@remora/lock';
 import type { LockVerb } from '@remora/protocol';
 import type { Need } from './need.ts';
 
@@ -22,7 +22,11 @@ export function needsOfLockCommand(command: LockCommand): readonly Need[] {
   const verb = VERBS[command.type];
   if (verb === undefined) return [{ type: 'root', what: `send ${command.type}` }];
   const lock: Need = { type: 'lock', verb, ...command.lock };
-  return 'owner' in command ? [lock, { type: 'session', lease: command.owner.session.lease }] : [lock];
+  return 'owner' in command ? [lock, needOfSession('use', command.owner.session)] : [lock];
+}
+
+export function needOfSession(use: 'use' | 'change' | 'show', { lease, incarnation }: SessionRef): Need {
+  return { type: 'session', use, lease, incarnation };
 }
 
 export function needsOfLockQuery(query: LockQuery): readonly Need[] {

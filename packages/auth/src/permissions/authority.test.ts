@@ -1,5 +1,5 @@
 import { ServiceError } from '@remora/base';
-import type { AuthImage } from '@remora/protocol';
+import { type AuthImage, NO_OWNER } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import type { PlainNeed } from '../needs/need.ts';
 import { Authority } from './authority.ts';
@@ -45,6 +45,10 @@ const lock = (verb: 'read' | 'acquire' | 'steer', name: string, namespace = 'sho
   name: b(name),
 });
 
+const owned = (owner: string | undefined, orSteer = false): PlainNeed => ({
+  ...{ type: 'owner', lease: 0x7fn, owner, what: 'end', orSteer },
+});
+
 const ofAnn: readonly { readonly need: PlainNeed; readonly allowed: boolean }[] = [
   { need: keys('read', 'orders/1'), allowed: true },
   { need: keys('write', 'orders/', 'orders0'), allowed: true },
@@ -69,6 +73,14 @@ const ofAnn: readonly { readonly need: PlainNeed; readonly allowed: boolean }[] 
   { need: { type: 'locks', verb: 'read', namespace: '', prefix: b('orders/') }, allowed: false },
   { need: { type: 'root', what: 'compact' }, allowed: false },
   { need: { type: 'anyUser' }, allowed: true },
+  { need: owned('ann'), allowed: true },
+  { need: owned('bob'), allowed: false },
+  { need: owned('bob', true), allowed: false },
+  { need: owned(NO_OWNER), allowed: false },
+  { need: owned(undefined, true), allowed: false },
+  { need: { type: 'sessions', owner: 'ann' }, allowed: true },
+  { need: { type: 'sessions', owner: 'bob' }, allowed: false },
+  { need: { type: 'sessions', owner: undefined }, allowed: false },
 ];
 test.each(ofAnn)('ann: $need', ({ need, allowed }) => {
   expect(new Authority(IMAGE).decide('ann', [need]).allowed).toBe(allowed);
@@ -148,13 +160,57 @@ const refusals: readonly {
     says: 'the user "ann" needs the role root to compact',
   },
   {
+    user: 'ann',
+    need: owned('bob', true),
+    code: 'PERMISSION_DENIED',
+    says: 'the user "ann" may not end the session 7f, which belongs to another user. That needs steer on all locks of all namespaces, or the role root',
+  },
+  {
+    user: 'ann',
+    need: owned(NO_OWNER),
+    code: 'PERMISSION_DENIED',
+    says: 'the user "ann" may not end the session 7f, which was begun without a user: open a new one.',
+  },
+  {
+    user: 'ann',
+    need: owned(undefined),
+    code: 'PERMISSION_DENIED',
+    says: 'the user "ann" may not end the lease 7f as a session: it was not begun as one. Open a session',
+  },
+  {
     need: keys('read', 'a'),
     code: 'UNAUTHENTICATED',
     says: 'authentication is on: log in with a user name and a password, a token or a certificate',
   },
 ];
 test.each(refusals)('refused with a reason: $says', ({ user, need, code, says }) => {
-  const refused = () => new Authority(IMAGE).check(user, [need]);
+  const principal = user === undefined ? undefined : ({ name: user, method: 'token' } as const);
+  const refused = () => new Authority(IMAGE).check(principal, [need]);
   expect(refused).toThrow(ServiceError);
   expect(refused).toThrow(expect.objectContaining({ code, message: says }));
+});
+
+test('who may steer all locks of all namespaces may end and list the sessions of others, and use none (D5)', () => {
+  const roles = [{ name: 'guard', keys: [], locks: [{ namespace: '', prefix: b(''), verb: 'steer' as const }] }];
+  const users = [{ name: 'gil', passwordHash: '', roles: ['guard'], version: 1 }];
+  const authority = new Authority({ ...IMAGE, roles, users });
+  const allowed = (need: PlainNeed) => authority.decide('gil', [need]).allowed;
+  for (const owner of ['bob', NO_OWNER])
+    expect([allowed(owned(owner, true)), allowed(owned(owner))]).toEqual([true, false]);
+  expect(allowed({ type: 'sessions', owner: undefined })).toBe(true);
+});
+
+test('who logged in with an earlier password, or as an earlier user of the name, may do nothing (D6)', () => {
+  const codeOf = (version: number | undefined, image = IMAGE): string => {
+    try {
+      const principal = { name: 'ann', method: 'token', ...(version !== undefined && { version }) } as const;
+      new Authority(image).check(principal, [{ type: 'anyUser' }]);
+      return 'allowed';
+    } catch (error) {
+      return (error as ServiceError).code;
+    }
+  };
+  expect([codeOf(1), codeOf(2), codeOf(undefined)]).toEqual(['allowed', 'UNAUTHENTICATED', 'allowed']);
+  expect(codeOf(1, { ...IMAGE, users: [] })).toBe('UNAUTHENTICATED');
+  expect(codeOf(2, { ...IMAGE, enabled: false })).toBe('allowed');
 });

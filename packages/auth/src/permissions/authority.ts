@@ -5,11 +5,15 @@
  * D2. What no rule allows is refused. Users that do not exist may do nothing.
  * D3. A user with the role root may do everything. While authentication is off, every caller may.
  * D4. A need for a span is granted only if the whole span is permitted: answers are never filtered.
+ * D5. A session of nobody, and a lease of plain keys, have no user as owner: no user has the name "".
+ * D6. Who has logged in counts as the user of that time. Once the password changes, or the user is deleted, he may do
+ *     nothing, also over a connection or a stream that began before. An expired token alone ends no stream.
  */
 
-import { type Bytes, ServiceError, unreachable } from '@remora/base';
-import type { AuthImage, User } from '@remora/protocol';
-import type { PlainNeed } from '../needs/need.ts';
+import { type Bytes, EMPTY_BYTES, ServiceError, unreachable } from '@remora/base';
+import { type AuthImage, NO_OWNER, type User } from '@remora/protocol';
+import type { OwnerNeed, PlainNeed } from '../needs/need.ts';
+import type { Principal } from '../principal.ts';
 import { ROOT } from '../root.ts';
 import { KeySpans } from './key-spans.ts';
 import { LockGrants } from './lock-grants.ts';
@@ -62,17 +66,31 @@ export class Authority {
     const grants = user === undefined ? undefined : this.#grantsOf(user);
     if (grants?.isRoot === true) return ALLOWED;
     for (const need of needs) {
-      if (grants === undefined || !isGranted(grants, need)) return { allowed: false, need, why: whyNot(user, need) };
+      if (user === undefined || grants === undefined || !isGranted(user, grants, need))
+        return { allowed: false, need, why: whyNot(user, need) };
     }
     return ALLOWED;
   }
 
   /** @throws ServiceError `UNAUTHENTICATED` or `PERMISSION_DENIED` for the first need that is not granted. */
-  check(user: string | undefined, needs: readonly PlainNeed[]): void {
+  check(principal: Principal | undefined, needs: readonly PlainNeed[]): void {
+    if (this.#image.enabled) this.#checkVersion(principal);
+    const user = principal?.name;
     const verdict = this.decide(user, needs);
     if (verdict.allowed) return;
     if (user === undefined) throw new ServiceError('UNAUTHENTICATED', verdict.why, { details: { etcd: 'userEmpty' } });
     throw new ServiceError('PERMISSION_DENIED', verdict.why, { details: { etcd: 'permissionDenied' } });
+  }
+
+  /** D6. */
+  #checkVersion(principal: Principal | undefined): void {
+    if (principal?.version === undefined) return;
+    const user = this.#users.get(principal.name);
+    if (user?.version === principal.version) return;
+    const why = user === undefined ? 'does not exist any more' : 'has another password now';
+    throw new ServiceError('UNAUTHENTICATED', `the user "${principal.name}" ${why}; log in again`, {
+      details: { etcd: 'invalidAuthToken' },
+    });
   }
 
   /** D2. */
@@ -95,7 +113,7 @@ export class Authority {
 }
 
 /** Of a user without the role root. */
-function isGranted({ read, write, locks }: Grants, need: PlainNeed): boolean {
+function isGranted(user: string, { read, write, locks }: Grants, need: PlainNeed): boolean {
   switch (need.type) {
     case 'keys':
       return (need.access === 'read' ? read : write).covers(need);
@@ -103,6 +121,10 @@ function isGranted({ read, write, locks }: Grants, need: PlainNeed): boolean {
       return locks.covers(need.verb, need.namespace, need.name);
     case 'locks':
       return locks.covers(need.verb, need.namespace, need.prefix);
+    case 'owner':
+      return need.owner === user || (need.orSteer && steersAll(locks)); // D5
+    case 'sessions':
+      return need.owner === user || steersAll(locks);
     case 'root':
       return false;
     case 'anyUser':
@@ -110,6 +132,11 @@ function isGranted({ read, write, locks }: Grants, need: PlainNeed): boolean {
     default:
       return unreachable(need);
   }
+}
+
+/** Sessions are in no namespace, and may hold any lock. */
+function steersAll(locks: LockGrants): boolean {
+  return locks.covers('steer', '', EMPTY_BYTES);
 }
 
 function whyNot(user: string | undefined, need: PlainNeed): string {
@@ -126,6 +153,10 @@ function missing(need: PlainNeed): string {
       return `may not ${need.verb} the lock ${nameText(need.name)} of the namespace "${need.namespace}"`;
     case 'locks':
       return `may not ${need.verb} ${locksText(need)}`;
+    case 'owner':
+      return `may not ${need.what} ${ownedText(need)}`;
+    case 'sessions':
+      return `may not list the sessions of ${need.owner === undefined ? 'all users' : `the user "${need.owner}"`}: that needs steer on all locks of all namespaces, or the role root. List your own sessions by naming your user`;
     case 'root':
       return `needs the role root to ${need.what}`;
     case 'anyUser':
@@ -133,6 +164,14 @@ function missing(need: PlainNeed): string {
     default:
       return unreachable(need);
   }
+}
+
+function ownedText({ lease, owner, orSteer }: OwnerNeed): string {
+  const id = BigInt.asUintN(64, lease).toString(16);
+  const steer = orSteer ? ' That needs steer on all locks of all namespaces, or the role root' : '';
+  if (owner === undefined) return `the lease ${id} as a session: it was not begun as one. Open a session`;
+  if (owner === NO_OWNER) return `the session ${id}, which was begun without a user: open a new one.${steer}`;
+  return `the session ${id}, which belongs to another user.${steer}`;
 }
 
 function spanText({ key, end }: { readonly key: Bytes; readonly end?: Bytes }): string {

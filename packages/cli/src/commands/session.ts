@@ -15,6 +15,7 @@ const PAGE = 1_000;
 interface ListFlags extends ConnectionFlags {
   readonly limit: number;
   readonly attribute?: Readonly<Record<string, string>>;
+  readonly owner?: string;
 }
 
 export function sessionCommand(shell: Shell): Command {
@@ -43,29 +44,43 @@ function listCommand(shell: Shell): Command {
       'only sessions with an attribute (such as host or pid) that starts with the text; repeatable',
       readAttribute,
     )
+    .option('--owner <user>', 'only sessions that this user began; "": only those that were begun without a user')
     .option('--limit <number>', 'maximum number of sessions', flagReader(int({ min: 1 })), 1000)
     .addHelpText('after', examples('remora session ls', 'remora session ls --attribute host=worker- --json'));
   return addConnectionFlags(command, shell).action((flags: ListFlags) =>
     withClient(flags, async (client) => {
       const { sessions, more } = await listSessions(client, flags);
       if (flags.json) return shell.out(JSON.stringify({ sessions: sessions.map(jsonSession), more }));
-      const rows = sessions.map((session) => [
-        session.id.toString(16),
-        timeText(session.ttlMs),
-        leftText(session.remainingMs),
-        attributesText(session),
-      ]);
-      shell.out(table(['SESSION', 'TTL', 'REMAINING', 'ATTRIBUTES'], rows));
+      shell.out(sessionTable(sessions));
       if (more) shell.err('there are more sessions: raise --limit or filter by --attribute');
     }),
   );
 }
 
-async function listSessions(client: RemoraClient, { limit, attribute: attributes = {} }: ListFlags) {
+/** Without the column of users where no session has one. */
+function sessionTable(sessions: readonly SessionInfo[]): string {
+  const withUsers = sessions.some(({ owner = '' }) => owner !== '');
+  const userOf = ({ owner = '' }: SessionInfo): readonly string[] => (withUsers ? [printableText(owner)] : []);
+  const rows = sessions.map((session) => [
+    session.id.toString(16),
+    timeText(session.ttlMs),
+    leftText(session.remainingMs),
+    ...userOf(session),
+    attributesText(session),
+  ]);
+  return table(['SESSION', 'TTL', 'REMAINING', ...(withUsers ? ['USER'] : []), 'ATTRIBUTES'], rows);
+}
+
+async function listSessions(client: RemoraClient, { limit, attribute: attributes = {}, owner }: ListFlags) {
   const sessions: SessionInfo[] = [];
   let after: bigint | undefined = 0n;
   while (after !== undefined && sessions.length < limit) {
-    const page = await client.sessions.list({ after, limit: Math.min(PAGE, limit - sessions.length), attributes });
+    const page = await client.sessions.list({
+      after,
+      limit: Math.min(PAGE, limit - sessions.length),
+      attributes,
+      owner,
+    });
     sessions.push(...page.sessions);
     after = page.next;
   }
@@ -133,10 +148,11 @@ function readAttribute(text: string, before: Readonly<Record<string, string>> = 
 }
 
 function sessionText(session: SessionDetails): string {
-  const { ttlMs, remainingMs, condition, locks, more } = session;
+  const { ttlMs, remainingMs, condition, owner = '', locks, more } = session;
   const left = `TTL ${timeText(ttlMs)}, ${leftText(remainingMs)} left`;
   const sections = [`session ${session.id.toString(16)}: ${left}`];
   if (condition !== undefined) sections.push(conditionText(condition));
+  if (owner !== '') sections.push(`of the user ${printableText(owner)}`);
   sections.push(attributesText(session));
   const rows = locks.map((lock) => [
     printableText(lock.lock.namespace),
@@ -159,8 +175,9 @@ function attributesText({ attributes }: SessionInfo): string {
     .join(' ');
 }
 
-function jsonSession({ id, incarnation, attributes, ...terms }: SessionInfo) {
-  return { session: id.toString(16), incarnation, ...jsonTerms(terms), attributes };
+function jsonSession({ id, incarnation, attributes, owner, ...terms }: SessionInfo) {
+  const whose = owner === undefined ? {} : { owner };
+  return { session: id.toString(16), incarnation, ...jsonTerms(terms), attributes, ...whose };
 }
 
 function jsonLock({ lock, ownerId, mode, permits, version, depth, position }: SessionLock) {

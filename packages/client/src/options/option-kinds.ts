@@ -22,6 +22,11 @@ export const flag: ArgumentCheck = (value, name) => {
 
 export const text: ArgumentCheck = (value, name) => void requireText(value as string, name);
 
+/** Also an empty text. */
+export const textOrNone: ArgumentCheck = (value, name) => {
+  if (value !== '') requireText(value as string, name);
+};
+
 export const bytes: ArgumentCheck = (value, name) => requireBytes(value as BytesLike, name);
 
 export const duration: ArgumentCheck = (value, name) => void durationMs(value as Duration, name);

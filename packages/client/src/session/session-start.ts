@@ -1,6 +1,7 @@
 /** How a client gets a session: it requests a new one, or takes up the session of an earlier process. */
 import { ServiceError } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
+import { NO_OWNER } from '@remora/protocol';
 import type { SessionDeps } from './session-deps.ts';
 import type { SessionTerms } from './session-pace.ts';
 import type { SentAt } from './session-validity.ts';
@@ -23,7 +24,8 @@ export async function grantSession({ requester, journal }: SessionDeps, options:
   await journal?.add(id);
   // The lease cannot begin before the first attempt is sent.
   const sent = { sentMs: clock.monotonicMs(), sentWallMs: clock.wallMs() };
-  const command = { type: 'leaseGrant', id, ttlMs, attributes, ...condition } as const;
+  // The gateway fills in whose it is.
+  const command = { type: 'leaseGrant', id, ttlMs, attributes, ...condition, owner: NO_OWNER } as const;
   const { result } = await requester.command(command, { timeoutMs }).catch(async (error) => {
     // If it was granted after all, it ends by its TTL, and holds nothing.
     await journal?.remove(id);

@@ -1,7 +1,7 @@
 import { ServiceError } from '@remora/base';
 import type { SessionLock } from '@remora/lock';
 import { SESSIONS_LIMIT_MAX, type SessionInfo } from '@remora/protocol';
-import { attributes, count, leaseOrNone, requireLease, revision } from '../options/option-kinds.ts';
+import { attributes, count, leaseOrNone, requireLease, revision, textOrNone } from '../options/option-kinds.ts';
 import { checkOptions, optionSet, shown } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
 
@@ -19,10 +19,15 @@ export interface SessionListOptions {
   readonly limit?: number | undefined;
   /** Only sessions that have all of these attributes, with values that begin like these. Default: all. */
   readonly attributes?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Only sessions that this user began; `''`: only those that were begun without a user. Default: all, which needs
+   * `steer` on all locks while authentication is on.
+   */
+  readonly owner?: string | undefined;
 }
 
 export const SESSION_LIST_OPTIONS = optionSet<SessionListOptions>('list of sessions', {
-  ...{ after: leaseOrNone, limit: count(1, SESSIONS_LIMIT_MAX), attributes },
+  ...{ after: leaseOrNone, limit: count(1, SESSIONS_LIMIT_MAX), attributes, owner: textOrNone },
 });
 
 export interface SessionCloseOptions {
@@ -50,8 +55,8 @@ export class Sessions {
     options: SessionListOptions = {},
   ): Promise<{ readonly sessions: readonly SessionInfo[]; readonly next: bigint | undefined }> {
     checkOptions(SESSION_LIST_OPTIONS, options);
-    const { after = 0n, limit = 100, attributes = {} } = options;
-    const query = { type: 'sessions', after, limit, attributes } as const;
+    const { after = 0n, limit = 100, attributes = {}, owner } = options;
+    const query = { type: 'sessions', after, limit, attributes, ...(owner !== undefined && { owner }) } as const;
     const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
     if (result.type !== 'sessions') throw unexpected(result.type);
     return { sessions: result.sessions, next: result.next === 0n ? undefined : result.next };
@@ -71,7 +76,8 @@ export class Sessions {
 
   /**
    * Ends a session of any client: releases its locks and deletes its keys, without asking its client. Until that
-   * client hears of it, only the fencing version protects against what it still does.
+   * client hears of it, only the fencing version protects against what it still does. The session of another user
+   * needs `steer` on all locks, or the role root.
    *
    * @throws ServiceError LEASE_NOT_FOUND when there is no such session, or not this `incarnation` of it.
    */

@@ -7,9 +7,10 @@
  *      was made.
  * AA3. No password leaves this process, only its hash.
  * AA4. The key that signs tokens is made with the first user.
+ * AA5. Who switches authentication on learns in the log how many sessions have no user.
  */
 import type { Authenticator, KnownAuth, LogIn, PlainNeed, Principal } from '@remora/auth';
-import { type Random, ServiceError } from '@remora/base';
+import { type Logger, type Random, ServiceError } from '@remora/base';
 import {
   type AuthChange,
   type AuthImage,
@@ -19,12 +20,16 @@ import {
   type User,
 } from '@remora/protocol';
 import type { ClusterCalls } from '../admin/cluster-calls.ts';
+import type { Backend } from '../backend.ts';
+import { warnOfSessionsWithoutUser } from './sessions-without-user.ts';
 
 export interface AuthAdminDeps {
   readonly calls: ClusterCalls;
   readonly known: KnownAuth;
   readonly authenticator: Pick<Authenticator, 'logIn' | 'hashOf'>;
   readonly random: Pick<Random, 'bytes'>;
+  readonly backend: Pick<Backend, 'query'>;
+  readonly logger: Logger;
 }
 
 /** Who asks, and how long that may take. */
@@ -86,8 +91,10 @@ export class AuthAdmin {
     await this.change(call, { type: 'changePassword', user, passwordHash });
   }
 
-  async change({ principal, timeoutMs }: AuthCall, change: AuthChange): Promise<void> {
+  async change(call: AuthCall, change: AuthChange): Promise<void> {
+    const { principal, timeoutMs } = call;
     this.#check(principal);
+    if (change.type === 'enable') await warnOfSessionsWithoutUser(this.#deps, call); // AA5
     const { calls, known } = this.#deps;
     const { revision } = await calls.once(masterChangeAuth, { change }, timeoutMs); // AA2
     // This node hears of it at once, the others within a heartbeat.
@@ -106,7 +113,7 @@ export class AuthAdmin {
   }
 
   #check(principal: Principal | undefined, needs = MANAGES): void {
-    this.#deps.known.authority.check(principal?.name, needs);
+    this.#deps.known.authority.check(principal, needs);
   }
 }
 

@@ -49,6 +49,9 @@ class Ranges implements ClearedBackend {
   readonly recalled: string[] = [];
   leaseQuestions = 0;
   leaseKeys: readonly string[] = [];
+  /** Of every lease. */
+  owner: string | undefined;
+  incarnation = 1;
   /** Called before a question about a lease is answered. */
   meanwhile = (): void => {};
   watching: WatchListener | undefined;
@@ -59,7 +62,8 @@ class Ranges implements ClearedBackend {
     this.leaseQuestions++;
     this.meanwhile();
     const keys = this.leaseKeys.map(b);
-    const lease = { id: query.id, incarnation: 1, remainingMs: 9, grantedTtlMs: 9, keys };
+    const whose = this.owner === undefined ? {} : { owner: this.owner };
+    const lease = { id: query.id, incarnation: this.incarnation, remainingMs: 9, grantedTtlMs: 9, keys, ...whose };
     const result = { type: 'leaseTimeToLive', lease } as unknown as QueryResult;
     done(undefined, { result, revision: 1, raftTerm: 1 });
     return () => {};
@@ -312,6 +316,167 @@ describe('a watch', () => {
   });
 });
 
+describe('a session', () => {
+  const BOB = { name: 'bob', method: 'token', version: 1 } as const;
+  const GIL = { name: 'gil', method: 'token', version: 1 } as const;
+  const may = (name: string, roles: readonly string[]) => ({ name, passwordHash: '', roles, version: 1 });
+  /** Bob may acquire the same locks as Ada, and write below `a`; Gil may steer all locks. */
+  const WITH_BOB = image(5, {
+    users: [...image(5).users, may('bob', ['writer']), may('gil', ['guard'])],
+    roles: [
+      ...image(5).roles,
+      { name: 'guard', keys: [], locks: [{ namespace: '', prefix: b(''), verb: 'steer' as const }] },
+    ],
+  });
+  const SESSION = { lease: 7n, incarnation: 1 };
+  const lock = { namespace: 'shop', name: b('l') };
+  const owner = { session: SESSION, token: 't' };
+  const withLock = (type: string): Command => ({ type: 'lock', command: { type, lock, owner } }) as unknown as Command;
+  const uses: readonly Command[] = [
+    ...['acquire', 'release', 'cancel', 'downgrade', 'setData', 'setDepth'].map(withLock),
+    { type: 'leaseChange', id: 7n, incarnation: 1, number: 1, ttlMs: 5_000 },
+    put('a1', 7n),
+  ];
+  const end: Command = { type: 'leaseRevoke', id: 7n, incarnation: 1 };
+  const show: Query = { type: 'session', id: 7n, incarnation: 0 };
+  const await_: Query = { type: 'lockAwait', lock, owner };
+  const codes = async (test: ReturnType<typeof bed>, principal: RequestOptions['principal']) => {
+    const before = test.errors.length;
+    for (const command of [...uses, end]) test.send(command, { principal });
+    for (const query of [KEEP_ALIVE, await_, show]) test.ask(query, { principal });
+    await turns();
+    return test.errors.slice(before);
+  };
+
+  test('that begins belongs to its caller, whatever its request says; a lease of plain keys to nobody (AB5)', () => {
+    const { ranges, send } = bed(image(4, { enabled: false }));
+    const grant = { type: 'leaseGrant', id: 7n, ttlMs: 1_000, attributes: {} } as const;
+    send({ ...grant, owner: '' });
+    send({ ...grant, owner: 'root' });
+    send({ ...grant, owner: 'root' }, { principal: undefined });
+    send(grant);
+    const owners = ranges.commands.map(({ command }) => command.type === 'leaseGrant' && command.owner);
+    expect(owners).toEqual(['ada', 'ada', '', undefined]);
+  });
+
+  test('is used, changed, renewed and ended by its owner, and by no other user who may acquire locks (OW2)', async () => {
+    const one = bed(WITH_BOB);
+    one.ranges.owner = 'ada';
+    expect(await codes(one, BOB)).toEqual(Array.from({ length: 12 }, () => 'PERMISSION_DENIED'));
+    expect([one.ranges.commands, one.ranges.queries]).toEqual([[], []]);
+    expect(await codes(one, ADA)).toEqual([]);
+    expect([one.ranges.commands.length, one.ranges.queries.length]).toEqual([9, 3]);
+  });
+
+  test('is ended and shown by who may steer all locks, and nothing else; its keys must be his to write (OW2)', async () => {
+    const one = bed(WITH_BOB);
+    one.ranges.owner = 'ada';
+    await codes(one, GIL);
+    expect(one.ranges.commands.map(({ command }) => command.type)).toEqual(['leaseRevoke']);
+    expect(one.ranges.queries.map(({ query }) => query.type)).toEqual(['session']);
+    one.ranges.leaseKeys = ['a1'];
+    one.send(end, { principal: GIL });
+    await turns();
+    expect(one.ranges.commands).toHaveLength(1);
+  });
+
+  test('that was begun without a user is renewed by nobody, and used by nobody but root', async () => {
+    const one = bed(WITH_BOB);
+    one.ranges.owner = '';
+    expect(await codes(one, ADA)).toEqual(Array.from({ length: 12 }, () => 'PERMISSION_DENIED'));
+    expect(await codes(one, ROOT)).toEqual([]);
+  });
+
+  test('is none if it is a lease of plain keys: its keys decide, and locks are not taken with it (OW5)', async () => {
+    const one = bed(WITH_BOB);
+    one.ranges.leaseKeys = ['a1'];
+    await codes(one, BOB);
+    expect(one.ranges.commands.map(({ command }) => command.type)).toEqual(['kv', 'leaseRevoke']);
+    expect(one.ranges.queries.map(({ query }) => query.type)).toEqual(['leaseKeepAlive']);
+  });
+
+  test('of nobody is not renewed or ended by callers who have not logged in, not even a lease without keys', async () => {
+    const one = bed(WITH_BOB);
+    expect(await codes(one, undefined)).toEqual(Array.from({ length: 12 }, () => 'UNAUTHENTICATED'));
+    expect(await codes(one, { name: 'gone', method: 'certificate' })).toEqual(
+      Array.from({ length: 12 }, () => 'PERMISSION_DENIED'),
+    );
+    expect(one.ranges.leaseQuestions).toBe(0);
+  });
+
+  test('is asked about once: its owner never changes (OW1)', async () => {
+    const one = bed(WITH_BOB);
+    one.ranges.owner = 'ada';
+    for (let i = 0; i < 3; i++) {
+      one.send(withLock('acquire'));
+      one.ask(KEEP_ALIVE);
+      await turns();
+    }
+    expect(one.ranges.commands).toHaveLength(3);
+    const asked = one.ranges.leaseQuestions;
+    for (const command of [withLock('release'), end]) one.send(command);
+    one.send(withLock('release'), { principal: BOB });
+    expect([one.ranges.leaseQuestions, one.ranges.commands.length]).toEqual([asked, 5]);
+    expect(one.errors).toEqual(['PERMISSION_DENIED']);
+    one.ranges.incarnation = 2;
+    one.send({ ...end, incarnation: 2 }, { principal: ADA });
+    await turns();
+    expect(one.ranges.leaseQuestions).toBe(asked + 1);
+  });
+
+  test('that its home does not know is not used (OW3)', async () => {
+    const one = bed(WITH_BOB);
+    one.ranges.owner = 'ada';
+    one.ranges.incarnation = 2;
+    for (const type of ['acquire', 'release']) one.send(withLock(type), { principal: ADA });
+    await turns();
+    expect([one.errors, one.ranges.commands]).toEqual([['SESSION_EXPIRED', 'SESSION_EXPIRED'], []]);
+    one.send(withLock('release'), { principal: ADA, requestId: 'mine', again: true });
+    await turns();
+    expect(one.ranges.recalled).toEqual(['mine']);
+  });
+
+  test('is ended in the incarnation that was decided about, if the request names none (OW4)', async () => {
+    const one = bed(WITH_BOB);
+    one.ranges.owner = 'ada';
+    one.ranges.incarnation = 9;
+    one.send({ ...end, incarnation: 0 });
+    await turns();
+    expect(one.ranges.commands.map(({ command }) => command)).toEqual([{ ...end, incarnation: 9 }]);
+    one.ranges.incarnation = 0;
+    for (const command of [{ ...end, incarnation: 0 }, put('a1', 7n)]) one.send(command);
+    await turns();
+    expect(one.errors).toEqual(['LEASE_NOT_FOUND', 'LEASE_NOT_FOUND']);
+  });
+
+  test('is no longer renewed or used once the password of its user has changed, also by its open streams', async () => {
+    const one = bed(WITH_BOB);
+    one.ranges.owner = 'bob';
+    expect(await codes(one, BOB)).toEqual([]);
+    one.ask(await_, { principal: BOB });
+    const users = WITH_BOB.users.map((user) => (user.name === 'bob' ? { ...user, version: 6 } : user));
+    one.learn({ ...WITH_BOB, revision: 6, users });
+    expect(one.errors).toEqual(['UNAUTHENTICATED', 'UNAUTHENTICATED']);
+    expect(await codes(one, BOB)).toEqual(Array.from({ length: 12 }, () => 'UNAUTHENTICATED'));
+    expect(await codes(one, { ...BOB, version: 6 })).toEqual([]);
+    one.learn({ ...WITH_BOB, revision: 7, users: [] });
+    expect(await codes(one, { ...BOB, version: 6 })).toContain('UNAUTHENTICATED');
+  });
+
+  test('is listed for its owner, and all are for who may steer all locks', async () => {
+    const one = bed(WITH_BOB);
+    const list = (whose: { readonly owner?: string }): Query => ({
+      ...{ type: 'sessions', after: 0n, limit: 9, attributes: {} },
+      ...whose,
+    });
+    for (const principal of [ADA, GIL, ROOT]) {
+      for (const whose of [{ owner: 'ada' }, { owner: 'bob' }, {}]) one.ask(list(whose), { principal });
+    }
+    await turns();
+    expect([one.ranges.queries.length, one.errors]).toEqual([7, ['PERMISSION_DENIED', 'PERMISSION_DENIED']]);
+  });
+});
+
 describe('a wait for a lock', () => {
   const owner = { session: { lease: 7n, incarnation: 1 }, token: 't' };
   const lock = { namespace: 'shop', name: b('l') };
@@ -324,9 +489,11 @@ describe('a wait for a lock', () => {
     return refused;
   };
 
-  test('hears that its client may not acquire the lock any more (AB4)', () => {
+  test('hears that its client may not acquire the lock any more (AB4)', async () => {
     const { ranges, send, learn } = bed();
+    ranges.owner = 'ada';
     send(command, { principal: ADA, waitMs: 60_000 });
+    await turns();
     const refused = refusals(ranges);
     learn(image(6));
     expect(refused).toEqual([]);

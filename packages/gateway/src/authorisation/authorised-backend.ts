@@ -9,10 +9,18 @@
  *      it is not executed, and the client learns the outcome if there is one (routing's recall.ts).
  * AB4. Watches, and waits for locks, are decided about again whenever users and roles change, or are not known for sure
  *      any more (auth's known-auth.ts KA2). Those that are no longer allowed end.
+ * AB5. A session that begins belongs to its caller, whatever its request says.
  */
-import { type KnownAuth, needsOfCommand, needsOfQuery, type PlainNeed, type Principal } from '@remora/auth';
+import { isPlain, type KnownAuth, needsOfCommand, needsOfQuery, type PlainNeed, type Principal } from '@remora/auth';
 import { type Clock, type ServiceError, type Timer, TransientMap } from '@remora/base';
-import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
+import {
+  type ClusterView,
+  type Command,
+  type CommandResult,
+  NO_OWNER,
+  type Query,
+  type QueryResult,
+} from '@remora/protocol';
 import type {
   Asked,
   Backend,
@@ -81,7 +89,8 @@ export class AuthorisedBackend implements Backend {
     this.#decisions.check(principal, needs);
   }
 
-  command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+  command(asked: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+    const command = asked.type === 'leaseGrant' ? owned(asked, options.principal) : asked; // AB5
     const clearance = new RequestClearance(this.#clearanceDeps, options.principal, () => needsOfCommand(command));
     if (!isWait(command, options)) return this.#execute(clearance, command, options, done);
     const lastingId = this.#goesOn(new WaitForLock(clearance)); // AB4
@@ -102,8 +111,8 @@ export class AuthorisedBackend implements Backend {
     done: BackendDone<CommandResult>,
   ): () => void {
     if (this.#known.isOff) return this.#ranges.commandFor(clearance, command, options, done); // AB2
-    return this.#decided(clearance, undefined, options, (refusal) => {
-      if (refusal === undefined) return this.#ranges.commandFor(clearance, command, options, done);
+    return this.#decided(clearance, undefined, options, (refusal, ends) => {
+      if (refusal === undefined) return this.#ranges.commandFor(clearance, ending(command, ends), options, done);
       const { again, requestId, timeoutMs } = options;
       if (requestId !== undefined) {
         return this.#ranges.recall({ command, requestId, timeoutMs, refusal, again: again === true }, done); // AB3
@@ -114,6 +123,34 @@ export class AuthorisedBackend implements Backend {
   }
 
   query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
+    if (isAwaited(query)) return this.#await(query, options, done);
+    return this.#ask(query, options, done);
+  }
+
+  /** AB4. */
+  #await(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
+    const { principal } = options;
+    let giveUp = nothing;
+    const lastingId = this.#goesOn({
+      principal,
+      needs: needsOfQuery(query).filter(isPlain),
+      end: (refusal) => {
+        this.#lasting.delete(lastingId);
+        giveUp();
+        done(refusal, undefined);
+      },
+    });
+    giveUp = this.#ask(query, options, (error, reply) => {
+      this.#lasting.delete(lastingId);
+      done(error, reply);
+    });
+    return () => {
+      this.#lasting.delete(lastingId);
+      giveUp();
+    };
+  }
+
+  #ask(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
     const clearance = new RequestClearance(this.#clearanceDeps, options.principal, () => needsOfQuery(query));
     if (this.#known.isOff) return this.#ranges.queryFor(clearance, query, options, done); // AB2
     const renewed = query.type === 'leaseKeepAlive' ? `${query.id}.${query.incarnation}` : undefined;
@@ -129,13 +166,13 @@ export class AuthorisedBackend implements Backend {
     clearance: RequestClearance,
     renewed: string | undefined,
     { timeoutMs }: RequestOptions,
-    begin: (refusal: ServiceError | undefined) => () => void,
+    begin: (refusal: ServiceError | undefined, ends: number) => () => void,
   ): () => void {
     const { principal, needs } = clearance;
     let end: (() => void) | undefined;
-    const giveUp = this.#decisions.decide({ principal, needs, renewed }, timeoutMs, (refusal, revision) => {
+    const giveUp = this.#decisions.decide({ principal, needs, renewed }, timeoutMs, (refusal, revision, ends) => {
       clearance.revision = revision;
-      end = begin(refusal);
+      end = begin(refusal, ends);
     });
     return () => (end ?? giveUp)();
   }
@@ -264,6 +301,25 @@ class WaitForLock implements Lasting {
   end(refusal: ServiceError): void {
     this.#clearance.onRefused?.(refusal);
   }
+}
+
+type LeaseGrant = Extract<Command, { readonly type: 'leaseGrant' }>;
+
+/** AB5. */
+function owned(grant: LeaseGrant, principal: Principal | undefined): LeaseGrant {
+  if (grant.owner === undefined) return grant;
+  const owner = principal?.name ?? NO_OWNER;
+  return owner === grant.owner ? grant : { ...grant, owner };
+}
+
+/** The command that ends this incarnation only (lease-needs.ts OW4). */
+function ending(command: Command, incarnation: number): Command {
+  return incarnation !== 0 && command.type === 'leaseRevoke' ? { ...command, incarnation } : command;
+}
+
+/** Answered when something happens, which may take as long as its time-out. */
+function isAwaited({ type }: Query): boolean {
+  return type === 'lockAwait' || type === 'grantEnd';
 }
 
 function isWait(command: Command, { waitMs }: RequestOptions): boolean {

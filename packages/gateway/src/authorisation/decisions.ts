@@ -10,10 +10,12 @@
  *      to ranges. Refusals are not remembered.
  */
 import { type Authority, isPlain, type KnownAuth, type Need, type PlainNeed, type Principal } from '@remora/auth';
-import { type Bytes, type Clock, ServiceError, toServiceError } from '@remora/base';
+import { type Clock, ServiceError, toServiceError } from '@remora/base';
 import type { ClearedBackend } from './cleared-backend.ts';
+import { LeaseNeeds, type PlainNeeds } from './lease-needs.ts';
 
-type Decided = (refusal: ServiceError | undefined, revision: number) => void;
+/** `ends`: the incarnation of the lease that the request may end; 0: the one that it names (lease-needs.ts OW4). */
+type Decided = (refusal: ServiceError | undefined, revision: number, ends: number) => void;
 
 /** DE4. */
 const RENEWAL_MS = 10_000;
@@ -37,23 +39,25 @@ export interface Asking {
 
 export class Decisions {
   readonly #deps: DecisionsDeps;
+  readonly #leases: LeaseNeeds;
   /** Until when each renewal is allowed; all by `#renewalRevision`. */
   readonly #renewals = new Map<string, number>();
   #renewalRevision = 0;
 
   constructor(deps: DecisionsDeps) {
     this.#deps = deps;
+    this.#leases = new LeaseNeeds(deps.ranges);
   }
 
   /** Decides at once, by what is known now. @throws ServiceError the refusal */
   check(principal: Principal | undefined, needs: readonly PlainNeed[]): number {
     const { known } = this.#deps;
     if (needs.length > 0 && needs.every(isWithoutMasters)) {
-      known.lastKnown?.check(principal?.name, needs);
+      known.lastKnown?.check(principal, needs);
       return known.revision;
     }
     const { authority } = known;
-    authority.check(principal?.name, needs);
+    authority.check(principal, needs);
     return authority.revision;
   }
 
@@ -62,8 +66,8 @@ export class Decisions {
     const { clock } = this.#deps;
     const endsMs = clock.monotonicMs() + timeoutMs;
     let isOver = false;
-    const end: Decided = (refusal, revision) => {
-      if (!isOver) decided(refusal, revision);
+    const end: Decided = (refusal, revision, ends) => {
+      if (!isOver) decided(refusal, revision, ends);
       isOver = true;
     };
     const giveUpWaiting = this.#deps.known.whenKnown(1, timeoutMs, () => {
@@ -80,49 +84,31 @@ export class Decisions {
     let authority: Authority;
     try {
       authority = known.authority;
-      authority.check(asking.principal?.name, asking.needs.filter(isPlain));
+      authority.check(asking.principal, asking.needs.filter(isPlain));
     } catch (error) {
-      return end(toServiceError(error), known.revision);
+      return end(toServiceError(error), known.revision, 0);
     }
-    const { principal } = asking;
+    const { principal, needs } = asking;
     if (!needsLeases(asking, authority) || this.#isRenewal(asking, authority.revision)) {
-      return end(undefined, authority.revision); // DE2, DE3
+      return end(undefined, authority.revision, 0); // DE2, DE3
     }
+    const found = this.#leases.known(needs, principal?.name);
+    if (found !== undefined) return this.#decideLeases(asking, authority, found, end);
     const remainingMs = endsMs - this.#deps.clock.monotonicMs();
-    this.#leaseNeeds(asking.needs, remainingMs).then(
-      (needs) => {
-        if (known.revision === authority.revision) {
-          const refusal = refusalOf(() => this.check(principal, needs));
-          if (refusal === undefined) this.#rememberRenewal(asking, authority.revision);
-          return end(refusal, authority.revision);
-        }
+    this.#leases.ask(needs, principal?.name, remainingMs).then(
+      (asked) => {
+        if (known.revision === authority.revision) return this.#decideLeases(asking, authority, asked, end);
         if (rounds < ROUNDS_MAX) return this.#round(asking, { endsMs, rounds: rounds + 1 }, end); // DE1
-        end(new ServiceError('UNAVAILABLE', 'users and roles change all the time; try again'), known.revision);
+        end(new ServiceError('UNAVAILABLE', 'users and roles change all the time; try again'), known.revision, 0);
       },
-      (error: unknown) => end(toServiceError(error), known.revision),
+      (error: unknown) => end(toServiceError(error), known.revision, 0),
     );
   }
 
-  /** What the needs that depend on leases come to, for the leases as they are now. */
-  async #leaseNeeds(needs: readonly Need[], timeoutMs: number): Promise<readonly PlainNeed[]> {
-    const found: PlainNeed[] = [];
-    for (const need of needs) {
-      if (need.type !== 'leaseKeys') continue;
-      const { access } = need;
-      for (const key of await this.#keysOf(need.lease, timeoutMs)) found.push({ type: 'keys', access, key });
-    }
-    return found;
-  }
-
-  #keysOf(lease: bigint, timeoutMs: number): Promise<readonly Bytes[]> {
-    return new Promise((resolve, reject) => {
-      const query = { type: 'leaseTimeToLive', id: lease, keys: true } as const;
-      this.#deps.ranges.query(query, { timeoutMs: Math.max(1, timeoutMs) }, (error, reply) => {
-        if (reply?.result.type === 'leaseTimeToLive') resolve(reply.result.lease.keys);
-        else if (error?.code === 'LEASE_NOT_FOUND') resolve([]);
-        else reject(error ?? new ServiceError('INTERNAL', 'a lease was not answered for'));
-      });
-    });
+  #decideLeases(asking: Asking, { revision }: Authority, { needs, ends }: PlainNeeds, end: Decided): void {
+    const refusal = refusalOf(() => this.check(asking.principal, needs));
+    if (refusal === undefined) this.#rememberRenewal(asking, revision);
+    end(refusal, revision, ends);
   }
 
   /** DE4. */
@@ -146,7 +132,7 @@ function isWithoutMasters(need: PlainNeed): boolean {
 
 /** DE3. */
 function needsLeases({ principal, needs }: Asking, authority: Authority): boolean {
-  return needs.some((need) => need.type === 'leaseKeys') && !authority.mayDoEverything(principal?.name);
+  return !needs.every(isPlain) && !authority.mayDoEverything(principal?.name);
 }
 
 function renewalOf({ principal, renewed }: Asking): string {

@@ -1,6 +1,13 @@
 import { type Clock, type ErrorCode, ServiceError } from '@remora/base';
 import type { LockCommand, LockQuery, LockQueryResult, LockResult, SessionRef } from '@remora/lock';
-import type { Command, CommandResult, Query, QueryResult, SessionInfo } from '@remora/protocol';
+import {
+  type Command,
+  type CommandResult,
+  NO_OWNER,
+  type Query,
+  type QueryResult,
+  type SessionInfo,
+} from '@remora/protocol';
 import type { Asked, Backend, BackendDone, RequestTerms } from '../backend.ts';
 import { TIMEOUT_LIMITS } from '../calls.ts';
 import { checkSessions } from '../pipe/validate.ts';
@@ -59,7 +66,8 @@ export class RangeCalls {
   ): Promise<Renewal> {
     const atMs = this.#clock.monotonicMs();
     const options = requestId === undefined ? {} : { requestId };
-    const { id, incarnation, ttlMs } = await this.#command({ type: 'leaseGrant', ...session }, 'leaseGrant', options);
+    const command = { type: 'leaseGrant', ...session, owner: NO_OWNER } as const;
+    const { id, incarnation, ttlMs } = await this.#command(command, 'leaseGrant', options);
     return { ref: { lease: id, incarnation }, ttlMs, atMs };
   }
 
@@ -75,8 +83,10 @@ export class RangeCalls {
     }
   }
 
-  sessions(after: bigint, limit: number): Promise<Extract<QueryResult, { readonly type: 'sessions' }>> {
-    const query = { type: 'sessions', after, limit, attributes: {} } as const;
+  /** `owner`: only those of this user; undefined: of all. */
+  sessions(after: bigint, limit: number, owner?: string): Promise<Extract<QueryResult, { readonly type: 'sessions' }>> {
+    const whose = owner === undefined ? {} : { owner };
+    const query = { type: 'sessions', after, limit, attributes: {}, ...whose } as const;
     checkSessions(query);
     return this.#query(query, 'sessions');
   }

@@ -13,6 +13,8 @@ import { onlyThese, type Target, text, wholeNumber } from './targets.ts';
 interface SessionInfoJson extends TermsJson {
   readonly session: string;
   readonly attributes: Readonly<Record<string, string>>;
+  /** The user who began it; empty: it was begun without a user. Absent: a lease of plain keys. */
+  readonly owner?: string;
 }
 
 interface SessionsPage {
@@ -62,11 +64,13 @@ export class SessionCalls {
   }
 
   async list({ query }: Target): Promise<SessionsPage> {
-    onlyThese(query, ['after', 'limit']);
+    onlyThese(query, ['after', 'limit', 'owner']);
     const after = query.get('after');
+    const owner = query.get('owner');
     const { sessions, next } = await this.#calls.sessions(
       after === undefined ? 0n : parseSession(text(after, 'after')).lease,
       wholeNumber(query, 'limit', LIST_LIMIT_DEFAULT),
+      owner === undefined ? undefined : text(owner, 'owner'),
     );
     const more = next !== 0n;
     return {
@@ -96,8 +100,9 @@ export class SessionCalls {
 }
 
 function infoJson(session: SessionInfo): SessionInfoJson {
-  const { id, incarnation, attributes } = session;
-  return { session: sessionText({ lease: id, incarnation }), ...termsJson(session), attributes };
+  const { id, incarnation, attributes, owner } = session;
+  const whose = owner === undefined ? {} : { owner };
+  return { session: sessionText({ lease: id, incarnation }), ...termsJson(session), attributes, ...whose };
 }
 
 function lockJson({ lock, ownerId, mode, permits, version, position }: SessionLock): SessionLockJson {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Random, ServiceError, toServiceError } from '@remora/base';
 import type { LockCommand, LockQuery, LockQueryResult, LockResult } from '@remora/lock';
-import type { CommandResult, QueryResult } from '@remora/protocol';
+import { type CommandResult, NO_OWNER, type QueryResult } from '@remora/protocol';
 import type * as pb from '@remora/protocol/remora';
 import type { Backend, BackendDone, BackendReply, RequestOptions } from '../backend.ts';
 import type { CallDone, CallInfo, GiveUp } from '../calls.ts';
@@ -59,7 +59,7 @@ export class LockApi {
     const terms = toTerms(request);
     const attributes = toAttributes(request.attributes);
     return this.#backend.command(
-      { type: 'leaseGrant', id: this.#leaseOf(request.requestId), attributes, ...terms },
+      { type: 'leaseGrant', id: this.#leaseOf(request.requestId), attributes, ...terms, owner: NO_OWNER },
       options(call, request.requestId),
       answering(done, (result: CommandResult) => {
         if (result.type !== 'leaseGrant') throw unexpected(result.type);

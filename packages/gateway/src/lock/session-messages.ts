@@ -21,9 +21,9 @@ export function toTerms(request: { readonly ttlMs: bigint; readonly condition: p
 }
 
 export function toListSessions(request: pb.ListSessionsRequest): Extract<Query, { type: 'sessions' }> {
-  const { after, attributes } = request;
+  const { after, attributes, owner } = request;
   const limit = request.limit === 0 ? LIST_LIMIT_DEFAULT : request.limit;
-  const query = { type: 'sessions', after, limit, attributes } as const;
+  const query = { type: 'sessions', after, limit, attributes, ...(owner !== undefined && { owner }) } as const;
   checkSessions(query);
   return query;
 }
@@ -34,9 +34,9 @@ export function toShowSession({ id }: pb.ShowSessionRequest): Extract<Query, { t
 }
 
 export function fromSessionInfo(session: SessionInfo): pb.SessionInfo {
-  const { ttlMs, remainingMs, attributes, condition } = session;
+  const { ttlMs, remainingMs, attributes, condition, owner } = session;
   const ref = fromSession({ lease: session.id, incarnation: session.incarnation });
-  return { session: ref, ttlMs, remainingMs, attributes: { ...attributes }, condition };
+  return { session: ref, ttlMs, remainingMs, attributes: { ...attributes }, condition, owner };
 }
 
 export function fromSessionLock({ lock, version, ...held }: SessionLock): pb.ShowSessionResponse_Lock {

@@ -76,8 +76,15 @@ test('a log-in ends with its token, and with the password (PI2)', async () => {
   expect(who()).toBe('UNAUTHENTICATED');
 });
 
-test('while authentication is off, a log-in has no effect (PI3)', async () => {
-  const { logIn, who, connection } = bed(FIRST_AUTH);
-  expect(await logIn({ ...PASSWORD, password: 'whatever' })).toEqual({ token: '', lifeMs: TOKEN_LIFE_MS });
+test('while authentication is off, a wrong log-in has no effect, and a right one names the caller (PI3)', async () => {
+  const { logIn, who, connection, known } = bed({ ...FIRST_AUTH, ...image(1), enabled: false });
+  const none = { token: '', lifeMs: TOKEN_LIFE_MS };
+  expect(await logIn({ ...PASSWORD, password: 'whatever' })).toEqual(none);
+  expect(await logIn({ ...PASSWORD, user: 'eve' })).toEqual(none);
+  expect(await logIn({ with: 'token', token: 'none' })).toEqual(none);
   expect([who(), connection.token]).toEqual([undefined, undefined]);
+  const { token } = await logIn(PASSWORD);
+  expect([who(), connection.token]).toEqual(['ada', token]);
+  known.learn(image(6), 0);
+  expect(who()).toBe('ada');
 });

@@ -9,8 +9,9 @@ import type { Caller, ClientConnection, PipeLoggedIn, PipeLogIn } from '@remora/
  *      client may renew its log-in while calls are in flight.
  * PI2. The token is kept, and looked at in each call: when it ends, calls are refused as `UNAUTHENTICATED` until the
  *      client has logged in again.
- * PI3. While authentication is off, a log-in succeeds and has no effect: a client with credentials works before and
- *      after authentication is switched on.
+ * PI3. While authentication is off, every log-in succeeds, so a client with credentials works before and after
+ *      authentication is switched on. A wrong one has no effect. A right one names the owner of the sessions that the
+ *      client begins.
  */
 export async function logInPipe(
   identification: Identification,
@@ -18,9 +19,10 @@ export async function logInPipe(
   request: PipeLogIn,
 ): Promise<PipeLoggedIn> {
   const connection = connectionOf(caller);
-  if (identification.isOff) return { token: '', lifeMs: TOKEN_LIFE_MS }; // PI3
-  const token = await tokenOf(identification, connection, request);
-  connection.token = token; // PI1
+  const token = identification.isOff
+    ? await tokenIfRight(identification, connection, request) // PI3
+    : await tokenOf(identification, connection, request);
+  if (token !== '') connection.token = token; // PI1
   return { token, lifeMs: TOKEN_LIFE_MS };
 }
 
@@ -35,6 +37,20 @@ async function tokenOf(
   }
   identification.identify({ token: request.token, certificateName: undefined });
   return request.token;
+}
+
+/** Empty if the log-in is wrong. */
+async function tokenIfRight(
+  identification: Identification,
+  { address }: ClientConnection,
+  request: PipeLogIn,
+): Promise<string> {
+  if (request.with === 'password') {
+    const { user, password } = request;
+    return (await identification.logInIfRight({ user, password, address })) ?? '';
+  }
+  const { token } = request;
+  return identification.identify({ token, certificateName: undefined }) === undefined ? '' : token;
 }
 
 function connectionOf(caller: Caller): ClientConnection {

@@ -105,8 +105,7 @@ type PrincipalOf = (caller: Caller) => Principal | undefined;
 
 /** Who a connection of the Pipe belongs to now: a log-in counts before a certificate. */
 function principalAt(identification: Identification, caller: Caller): Principal | undefined {
-  if (identification.isOff || caller.kind !== 'client') return undefined;
-  return identification.identify(caller.connection);
+  return caller.kind === 'client' ? identification.identify(caller.connection) : undefined;
 }
 
 /** Returns the addresses of other gateways, nodes that are up first; not those of nodes that are down or removed. */

@@ -1,12 +1,18 @@
 import { FIRST_AUTH, KnownAuth } from '@remora/auth';
-import { SeededRandom, ServiceError } from '@remora/base';
+import { SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
 import { ClusterCalls } from '../../src/admin/cluster-calls.ts';
 import { AuthAdmin } from '../../src/authorisation/auth-admin.ts';
+import type { Backend } from '../../src/backend.ts';
 import type { EtcdNode } from '../../src/etcd/etcd-node.ts';
 
 const master: EtcdNode['master'] = { call: refuse };
 const dialer = { channel: () => ({ call: refuse, stream: refused }) } as unknown as EtcdNode['dialer'];
+
+const noRanges: Backend['query'] = (_query, _options, done) => {
+  refuse(done);
+  return () => {};
+};
 
 /** A node without a cluster: nothing is wrong with it, and neither masters nor other nodes answer. */
 export const ALONE_NODE: EtcdNode = {
@@ -25,7 +31,8 @@ function noUsers(): AuthAdmin {
     },
     hashOf: async () => '',
   };
-  return new AuthAdmin({ calls: new ClusterCalls({ clock, random, master, dialer }), known, authenticator, random });
+  const calls = new ClusterCalls({ clock, random, master, dialer });
+  return new AuthAdmin({ calls, known, authenticator, random, backend: { query: noRanges }, logger: silentLogger });
 }
 
 function refuse(...args: readonly unknown[]): { cancel(): void } {

@@ -10,6 +10,7 @@ export const NO_AUTHENTICATION: Identification = {
   logIn: async () => {
     throw new ServiceError('AUTH_REFUSED', 'authentication is off');
   },
+  logInIfRight: async () => undefined,
 };
 
 /** A connection without a certificate, on which nobody has logged in. */

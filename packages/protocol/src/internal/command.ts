@@ -14,6 +14,7 @@ import {
   optional,
   spread,
   struct,
+  text,
   textMap,
   uint,
   union,
@@ -24,7 +25,7 @@ import {
 import type { Infer } from '../schema/shape.ts';
 import { Epoch } from './descriptor.ts';
 import { PlainOp, Txn } from './kv-types.ts';
-import { LEASE_COMMANDS } from './lease-api.ts';
+import { LEASE_COMMANDS, OWNER } from './lease-api.ts';
 import { ConditionKind, LockCommandKind } from './lock-kinds.ts';
 import { MERGE_COMMANDS } from './merge-api.ts';
 import { ChildReplica } from './split-api.ts';
@@ -45,6 +46,7 @@ export const Command = union('command', 'type', {
     ttlMs: TTL_MS,
     attributes: field(textMap, 'Shown with a session: client name, host, process id.'),
     condition: added(maybe(ConditionKind, SHOWN_CONDITION), { since: '0.1.0', absent: undefined }),
+    owner: added(maybe(text, OWNER), { since: '0.1.0', absent: undefined }),
   }),
   /** The incarnation 0 means whichever lease is there (etcd's revoke). */
   leaseRevoke: variant(4, {

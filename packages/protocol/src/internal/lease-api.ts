@@ -16,6 +16,12 @@ const LEASE = {
   incarnation: field(uint, 'Tells it from earlier leases of the same id.'),
 };
 
+/** What `owner` of a lease means, in commands, rows and answers. */
+export const OWNER =
+  'A session has one: the user who began it; empty if it was begun without a user. Absent: a lease of plain keys (LeaseGrant of etcd). Clients that begin a session send it empty; the gateway fills in the user.';
+/** The owner of a session that was begun without a user. */
+export const NO_OWNER = '';
+
 export const LEASE_COMMANDS = {
   leaseRegister: variant(20, {
     ...LEASE,

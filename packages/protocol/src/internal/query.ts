@@ -25,6 +25,7 @@ import {
 } from '../schema/kinds.ts';
 import type { Infer, Kind } from '../schema/shape.ts';
 import { KeyValue, KV_RESULT_TYPES, KvResult, RangeOp, Txn } from './kv-types.ts';
+import { OWNER } from './lease-api.ts';
 import {
   LockIdKind,
   LockQueryKind,
@@ -116,6 +117,7 @@ export const LeaseInfo = struct('lease', {
     absent: false,
     skippable: 'an answer',
   }),
+  owner: added(maybe(text, OWNER), { since: '0.1.0', absent: undefined, skippable: 'an answer' }),
 });
 export interface LeaseInfo extends Infer<typeof LeaseInfo> {}
 

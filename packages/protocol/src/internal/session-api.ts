@@ -1,5 +1,6 @@
 import type { SessionLock } from '@remora/lock';
 import {
+  added,
   bool,
   field,
   flat,
@@ -17,6 +18,7 @@ import {
   words,
 } from '../schema/kinds.ts';
 import type { Infer, Kind } from '../schema/shape.ts';
+import { OWNER } from './lease-api.ts';
 import { ConditionKind, LockIdKind } from './lock-kinds.ts';
 
 /** Sessions that one answer lists, at most. */
@@ -32,6 +34,7 @@ export const SessionInfo = struct('session', {
   remainingMs: field(ms, 'Milliseconds until it ends unless it is renewed.'),
   attributes: field(textMap, 'What its client says of itself.'),
   condition: maybe(ConditionKind, 'What holder and cluster agreed on about heartbeats.'),
+  owner: added(maybe(text, OWNER), { since: '0.1.0', absent: undefined, skippable: 'an answer' }),
 });
 export interface SessionInfo extends Infer<typeof SessionInfo> {}
 
@@ -50,6 +53,10 @@ export const SESSION_QUERIES = {
     after: field(int64, 'Lists sessions behind this id, in the order in which ids are stored; 0: from the first.'),
     limit: field(uint, 'The most sessions to return. A range may return fewer, or none, although there are more.'),
     attributes: field(textMap, 'Only sessions whose attributes begin with these values.'),
+    owner: added(maybe(text, 'Only sessions of this user; empty: only sessions of no user.'), {
+      since: '0.1.0',
+      absent: undefined,
+    }),
   }),
   session: variant(57, {
     id: field(int64, 'The session.'),

@@ -19,6 +19,8 @@ export interface Principal {
   readonly name: string;
   /** `token`: from a log-in with a password, over whichever door. `certificate`: the verified one of the connection. */
   readonly method: 'password' | 'token' | 'certificate';
+  /** The version that the user had at the log-in (`User`). Absent for a certificate, which is bound to no password. */
+  readonly version?: number;
 }
 
 /** One connection of a client at the client port. */

@@ -220,10 +220,11 @@ const SESSION_LOCK = {
 const CONDITION = { heartbeatMs: 500, serverMisses: 4, holderMisses: 3 };
 export const SESSION_QUERIES: readonly SessionQuery[] = [
   { type: 'sessions', after: 0x1234_5678_9abc_def0n, limit: 10, attributes: { host: 'a' } },
+  { type: 'sessions', after: 0n, limit: 10, attributes: {}, owner: 'ada' },
   { type: 'session', id: -7n, incarnation: 17 },
 ];
 export const SESSION_RESULTS: readonly SessionQueryResult[] = [
-  { type: 'sessions', sessions: [SESSION_INFO, { ...SESSION_INFO, condition: CONDITION }], next: -1n },
+  { type: 'sessions', sessions: [SESSION_INFO, { ...SESSION_INFO, condition: CONDITION, owner: 'ada' }], next: -1n },
   { type: 'session', session: undefined, locks: [], more: false },
   { type: 'session', session: SESSION_INFO, locks: [{ ...SESSION_LOCK, mode: 'permits', version: 5 }], more: true },
   { type: 'session', session: SESSION_INFO, locks: [{ ...SESSION_LOCK, mode: 'upgrade', version: 0 }], more: false },
@@ -234,4 +235,5 @@ export const TERMS_COMMANDS: readonly Command[] = [
   { type: 'leaseChange', id: 5n, incarnation: 17, number: 3, ttlMs: 2_000, condition: CONDITION },
   { type: 'leaseChange', id: 5n, incarnation: 17, number: 4, ttlMs: 9_000_000_000_000 },
   { type: 'leaseGrant', id: -1n, ttlMs: 2_000, attributes: { host: 'a' }, condition: CONDITION },
+  { type: 'leaseGrant', id: -1n, ttlMs: 2_000, attributes: {}, owner: 'ada' },
 ];

@@ -56,10 +56,17 @@ export class Entry implements NodeEntry {
     this.#tls = tls;
     this.#metrics = metrics;
     this.#ports = ports;
-    const { backend, clock, random, options, master, dialer, health } = deps;
+    const { backend, clock, random, options, logger, master, dialer, health } = deps;
     const limits = { ...ETCD_LIMITS, requestBytesMax: options.requestBytesMax, txnOpsMax: options.txnOpsMax };
     const calls = new ClusterCalls({ clock, random, master, dialer });
-    const auth = new AuthAdmin({ calls, known: deps.known, authenticator: deps.authenticator, random });
+    const auth = new AuthAdmin({
+      calls,
+      known: deps.known,
+      authenticator: deps.authenticator,
+      random,
+      backend,
+      logger,
+    });
     const node = { master, dialer, auth, conditions: () => health.conditions(), program: VERSION };
     // While both are allowed, etcd clients that learn endpoints may be without TLS.
     const scheme = clientTlsMode(options) === 'tls' ? 'https' : 'http';

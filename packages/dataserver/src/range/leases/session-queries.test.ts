@@ -54,6 +54,26 @@ describe('sessions of a range', () => {
     expect(pages).toEqual([[2n, 5n, 9n], [-1n]]);
   });
 
+  test('are found by their owners; leases of plain keys have none', async () => {
+    const bed = new StateBed();
+    const grant = { type: 'leaseGrant', ttlMs: 5_000, attributes: {} } as const;
+    for (const [id, owner] of [
+      [1n, 'ada'],
+      [2n, ''],
+      [3n, 'bob'],
+      [4n, 'ada'],
+    ] as const)
+      await bed.ok({ ...grant, id, owner });
+    await bed.ok({ ...grant, id: 5n });
+    const found = (owner?: string) => {
+      const whose = owner === undefined ? {} : { owner };
+      const page = ask(bed, { type: 'sessions', after: 0n, limit: 9, attributes: {}, ...whose });
+      return page.type === 'sessions' && page.sessions.map((session) => `${session.id} ${session.owner}`);
+    };
+    expect([found('ada'), found(''), found('eve')]).toEqual([['1 ada', '4 ada'], ['2 '], []]);
+    expect(found()).toEqual(['1 ada', '2 ', '3 bob', '4 ada', '5 undefined']);
+  });
+
   test('are found by what their attributes begin with', async () => {
     const bed = new StateBed();
     for (const [id, host] of [

@@ -30,7 +30,9 @@ function list(source: SessionSource, query: Extract<SessionQuery, { type: 'sessi
   const { found, next } = leases.page(bounds.routed, {
     after: query.after,
     limit: Math.min(query.limit, SESSIONS_LIMIT_MAX),
-    matches: ({ attributes }) => wanted.every(([name, prefix]) => attributeOf(attributes, name)?.startsWith(prefix)),
+    matches: ({ attributes, owner }) =>
+      (query.owner === undefined || query.owner === owner) &&
+      wanted.every(([name, prefix]) => attributeOf(attributes, name)?.startsWith(prefix)),
   });
   return { type: 'sessions', sessions: found.map((lease) => infoOf(source, lease)), next };
 }
@@ -57,7 +59,8 @@ function show(
 }
 
 function infoOf({ remainingMs }: SessionSource, lease: Lease): SessionInfo {
-  const { id, incarnation, ttlMs, attributes, condition } = lease;
+  const { id, incarnation, ttlMs, attributes, condition, owner } = lease;
   const left = { ttlMs, remainingMs: remainingMs(id) ?? ttlMs };
-  return { id, incarnation, ...left, attributes, ...(condition === undefined ? {} : { condition }) };
+  const shown = { ...(condition !== undefined && { condition }), ...(owner !== undefined && { owner }) };
+  return { id, incarnation, ...left, attributes, ...shown };
 }

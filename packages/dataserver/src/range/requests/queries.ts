@@ -436,6 +436,7 @@ export class Queries {
       keys: withKeys ? this.#context.state.leases.attached.keys(id) : [],
       attributes: lease.attributes,
       endsEmpty: endsEmpty(lease),
+      ...(lease.owner !== undefined && { owner: lease.owner }),
     };
   }
 }

@@ -83,10 +83,11 @@ export function applyLeaseCommand(range: LeaseHolder, command: AnyLeaseCommand, 
 }
 
 function grant(range: LeaseHolder, command: CommandOf<'leaseGrant'>): CommandResult {
-  const { id, ttlMs, attributes, condition } = command;
+  const { id, ttlMs, attributes, condition, owner } = command;
   // The incarnation is a revision of its own, so no two grants of one id are ever confused.
   const terms = { ttlMs, change: 0, ...(condition === undefined ? {} : { condition }) };
-  const lease: Lease = { id, incarnation: range.nextRevision, attributes, spans: [], ...terms };
+  const whose = owner === undefined ? {} : { owner };
+  const lease: Lease = { id, incarnation: range.nextRevision, attributes, spans: [], ...whose, ...terms };
   range.leases.grant(lease);
   range.revision = lease.incarnation;
   range.onLeaseGranted(lease);

@@ -9,7 +9,7 @@ import {
   spanCovers,
 } from '@remora/base';
 import { type Condition, type SessionRef, TTL_NEVER_MS } from '@remora/lock';
-import { ConditionKind, SpanKind, schema, storedRow } from '@remora/protocol';
+import { ConditionKind, OWNER, SpanKind, schema, storedRow } from '@remora/protocol';
 import { intersection } from '../bounds.ts';
 import { isLeaseRecordKey, leaseIdOfKey, leaseKey, leaseSpaceSpan } from '../keys.ts';
 import { minusSpan, NO_SPANS, plusSpan, type SpanSet } from '../span-set.ts';
@@ -28,11 +28,15 @@ import { Attachments } from './attachments.ts';
  *     it as alive, and its id is not granted meanwhile, so that no two incarnations ever exist at a time.
  * S5. For a lease whose client is silent, its remaining time may be recorded here. A new leader does not give it more
  *     time than that, so the record is removed before a heartbeat is acknowledged (docs/decisions/0059).
+ * S6. The owner is set by the grant and never changes, so an id with its incarnation has one owner for ever: whoever
+ *     knows it need not ask again. Nothing in this range decides by it (gateway/src/authorisation/decisions.ts).
  */
 export interface Lease extends LeaseTerms {
   readonly id: bigint;
   readonly incarnation: number;
   readonly attributes: Readonly<Record<string, string>>;
+  /** S6. A session has one: the user who began it, or `NO_OWNER`. Absent: a lease of plain keys. */
+  readonly owner?: string;
   /** S3. Routing keys. */
   readonly spans: SpanSet;
   /** S5. The time that was left when its client had been silent for a while; absent: not known. */
@@ -228,12 +232,12 @@ export interface LeaseRecord extends Lease {
   readonly ending: boolean;
 }
 
-const { added, bool, field, list, maybe, ms, struct, textObject, uint } = schema;
+const { added, bool, field, list, maybe, ms, struct, text, textObject, uint } = schema;
 const SINCE = '0.1.0';
 
 /**
  * Version 1 is a lease that is alive and in no other range; version 2 has spans; version 3 has a condition or was
- * changed; version 4 records the remaining time (S5).
+ * changed; version 4 records the remaining time (S5); version 5 has an owner (S6).
  */
 const LEASE_ROW = storedRow(
   'a lease',
@@ -252,8 +256,9 @@ const LEASE_ROW = storedRow(
       since: SINCE,
       absent: undefined,
     }),
+    owner: added(maybe(text, OWNER), { since: SINCE, absent: undefined }),
   }),
-  { 1: 3, 2: 5, 3: 7, 4: 8 },
+  { 1: 3, 2: 5, 3: 7, 4: 8, 5: 9 },
 );
 
 export function encodeLease(lease: LeaseRecord): Buffer {

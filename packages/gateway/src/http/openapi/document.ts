@@ -218,13 +218,17 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
   '/v1/sessions': {
     get: {
       id: 'listSessions',
-      summary: 'Lists all sessions of the cluster, of all clients; leases of etcd clients are sessions, too.',
+      summary:
+        'Lists sessions, also the leases of etcd clients, which have no owner. With authentication on, users list their own sessions (`owner`); others need `steer` on all locks, or the role root.',
       query: [
         queryParameter('after', '`next` of the previous page.', { type: 'string' }),
         queryParameter('limit', 'The largest number of entries; default 100.', {
           type: 'integer',
           minimum: 1,
           maximum: 1000,
+        }),
+        queryParameter('owner', 'Only sessions of this user; empty: only those that were begun without a user.', {
+          type: 'string',
         }),
       ],
       answer: 'Sessions',

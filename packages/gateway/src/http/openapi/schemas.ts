@@ -168,7 +168,8 @@ const waiter = answer(
   },
   ['permits'],
 );
-const sessionState = { session, ...terms, attributes };
+const whose = text('The user who began it; empty: it was begun without a user. Absent: a lease of plain keys.');
+const sessionState = { session, ...terms, attributes, owner: whose };
 const sessionLock = answer(
   {
     ...{ namespace, name, ownerId, mode: { type: 'string', enum: ['exclusive', 'shared', 'permits', 'upgrade'] } },
@@ -286,10 +287,10 @@ export const SCHEMAS = {
   OpenSession: object({ ttl, attributes }),
   RenewSession: object({ session, ttlMs, validMs }),
   Session: answer({ session, ttlMs, validMs }),
-  SessionState: answer({ ...sessionState, locks: { type: 'array', items: sessionLock }, more }, ['condition']),
+  SessionState: answer({ ...sessionState, locks: { type: 'array', items: sessionLock }, more }, ['condition', 'owner']),
   Sessions: answer(
     {
-      sessions: { type: 'array', items: answer(sessionState, ['condition']) },
+      sessions: { type: 'array', items: answer(sessionState, ['condition', 'owner']) },
       more,
       next,
     },

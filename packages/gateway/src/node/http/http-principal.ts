@@ -10,18 +10,33 @@ import { ServiceError, verifiedName } from '@remora/base';
  * @throws ServiceError `UNAUTHENTICATED`, `RESOURCE_EXHAUSTED`
  */
 export async function httpPrincipal(
+  request: Pick<IncomingMessage, 'headers' | 'socket'>,
+  identification: Identification,
+): Promise<Principal | undefined> {
+  try {
+    return await presented(request, identification);
+  } catch (error) {
+    // Nobody needs credentials while authentication is off (authenticator.ts AU2).
+    if (identification.isOff && error instanceof ServiceError) return undefined;
+    throw error;
+  }
+}
+
+async function presented(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   identification: Identification,
 ): Promise<Principal | undefined> {
-  if (identification.isOff) return undefined;
   const { authorization } = headers;
-  const [, scheme = '', rest = ''] = /^(?:(Bearer|Basic) +)?(\S+)$/i.exec(authorization?.trim() ?? '') ?? [];
-  if (authorization !== undefined && rest === '') throw malformed();
+  if (authorization === undefined) {
+    return identification.identify({ token: undefined, certificateName: verifiedName(socket) });
+  }
+  const [, scheme = '', rest = ''] = /^(?:(Bearer|Basic) +)?(\S+)$/i.exec(authorization.trim()) ?? [];
+  if (rest === '') throw malformed();
   if (scheme.toLowerCase() === 'basic') {
     const [user, password] = userAndPassword(rest);
     return identification.identifyByPassword({ user, password, address: socket.remoteAddress ?? '' });
   }
-  return identification.identify({ token: rest === '' ? undefined : rest, certificateName: verifiedName(socket) });
+  return identification.identify({ token: rest, certificateName: verifiedName(socket) });
 }
 
 function userAndPassword(encoded: string): readonly [user: string, password: string] {

@@ -108,7 +108,7 @@ function packBatch(out: Packer, { rangeTimeMs, wallMs, epoch, block, commands }:
 function needsLeaseFormat(command: Command): boolean {
   switch (command.type) {
     case 'leaseGrant':
-      return command.condition !== undefined;
+      return command.condition !== undefined || command.owner !== undefined;
     case 'leaseRevoke':
       return command.ifEmpty === true;
     case 'leaseChange':
