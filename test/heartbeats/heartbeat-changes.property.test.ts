@@ -54,6 +54,7 @@ class Bed {
   readonly random: SeededRandom;
   readonly replicas = new Map<number, FakeReplica>();
   readonly store: StoreHeartbeat;
+  readonly marks = new Set<number>();
   readonly master = new NodeReports();
   /** The last heartbeat was answered. */
   #known = false;
@@ -67,6 +68,8 @@ class Bed {
       clock: new ManualClock(),
       replica: (rangeId) => replicas.get(rangeId),
       replicas: () => replicas.values(),
+      count: () => replicas.size,
+      marks: this.marks,
       split: () => expect.unreachable(),
       merge: () => expect.unreachable(),
       isMerging: () => false,
@@ -75,12 +78,14 @@ class Bed {
 
   create(): void {
     this.replicas.set(this.#nextId, new FakeReplica(this.#nextId));
+    this.marks.add(this.#nextId);
     this.#nextId++;
   }
 
   change(): void {
     const ids = [...this.replicas.keys()];
     const rangeId = ids[this.random.int(ids.length)] ?? 0;
+    this.marks.add(rangeId);
     if (this.random.int(8) === 0) this.replicas.delete(rangeId);
     else this.replicas.get(rangeId)?.change(this.random);
     if (this.random.int(8) === 0) this.create();
@@ -109,6 +114,8 @@ class Bed {
       clock: new ManualClock(),
       replica: () => undefined,
       replicas: () => this.replicas.values() as Iterable<unknown> as Iterable<Replica>,
+      count: () => this.replicas.size,
+      marks: new Set(),
       split: () => expect.unreachable(),
       merge: () => expect.unreachable(),
       isMerging: () => false,

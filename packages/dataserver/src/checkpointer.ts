@@ -63,6 +63,8 @@ export class Checkpointer {
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #lastMs: number;
+  /** When all participants were asked last whether they have moved. */
+  #askedMs = Number.NEGATIVE_INFINITY;
   #timer: Timer | undefined;
   #stopped = false;
 
@@ -137,8 +139,14 @@ export class Checkpointer {
   #due(): boolean {
     const { bytes, keys } = this.#engine.pending();
     if (bytes >= this.#options.bytes) return true;
-    if (this.#clock.monotonicMs() - this.#lastMs < this.#options.intervalMs) return false;
-    return keys > 0 || [...this.#participants.values()].some((hasMoved) => hasMoved());
+    const nowMs = this.#clock.monotonicMs();
+    const { intervalMs } = this.#options;
+    if (nowMs - this.#lastMs < intervalMs) return false;
+    if (keys > 0) return true;
+    if (nowMs - this.#askedMs < intervalMs) return false; // a node may have thousands of participants
+    this.#askedMs = nowMs;
+    for (const hasMoved of this.#participants.values()) if (hasMoved()) return true;
+    return false;
   }
 
   /**

@@ -1,15 +1,26 @@
-import type { Bytes, Clock } from '@remora/base';
-import type { NodeHeartbeat, OrderResult, RangeOrder, RangeReport } from '@remora/protocol';
+import { type Bytes, type Clock, Rotation } from '@remora/base';
+import {
+  isSameReport,
+  type NodeHeartbeat,
+  type OrderResult,
+  type RangeOrder,
+  type RangeReport,
+} from '@remora/protocol';
 import { type Carried, NOT_LEADING } from './range/membership/member-orders.ts';
 import type { RangeReplica } from './range/range-replica.ts';
 import type { WantedMerge } from './range/reshape/merge-driver.ts';
-import { isSameReport, mayHaveChanged, rangeReport } from './range/stats/range-report.ts';
+import { isAtRest, mayHaveChanged, rangeReport } from './range/stats/range-report.ts';
+import { looksFor } from './replicas/active-ranges.ts';
 import type { OrderedSplit } from './splitting/splitter.ts';
 
 export interface StoreHeartbeatDeps {
   readonly clock: Clock;
   readonly replica: (rangeId: number) => RangeReplica | undefined;
   readonly replicas: () => Iterable<RangeReplica>;
+  /** How many replicas there are. */
+  readonly count: () => number;
+  /** Ranges that something happened to (replicas/active-ranges.ts AC1). */
+  readonly marks: Set<number>;
   /** Splits a range that is led here; without a key, in the middle. A repeated call returns the state of the split. */
   readonly split: (replica: RangeReplica, at: Bytes | undefined) => OrderedSplit;
   /** Merges a range that is led here with the range behind it. A repeated call returns the state of the merge. */
@@ -20,18 +31,14 @@ export interface StoreHeartbeatDeps {
 
 const MERGING: Carried = { outcome: 'underWay', reason: 'a neighbour is being merged with the range' };
 
-/** Up to this many ranges, every heartbeat has the reports of all. */
-const REPEATED_MIN = 64;
-/** With more, each report is repeated at least once in this many heartbeats, changed or not. */
-const REPEATED_WITHIN = 30;
-
 /**
  * Builds a store's part of each heartbeat, and carries out the orders for leaders in the master's answer.
  *
  * HB1. A heartbeat has the reports that differ from what the masters know: those of the heartbeats before it, each of
  *      which was answered. After one that was not, all reports are sent.
  * HB2. Unchanged reports are repeated, a share of them in each heartbeat: the masters examine a range again whenever
- *      they hear of it.
+ *      they hear of it. Up to a number of ranges, every heartbeat has the reports of all (active-ranges.ts AC3).
+ * HB3. Reports are made of ranges that something happened to, until the report says that nothing goes on there.
  */
 export class StoreHeartbeat {
   readonly #deps: StoreHeartbeatDeps;
@@ -41,11 +48,13 @@ export class StoreHeartbeat {
   readonly #results: OrderResult[] = [];
   /** The last report of each range. */
   readonly #told = new Map<number, RangeReport>();
+  readonly #repeated: Rotation<RangeReplica>;
   /** The number of the last heartbeat. */
   #number = 0;
 
   constructor(deps: StoreHeartbeatDeps) {
     this.#deps = deps;
+    this.#repeated = new Rotation(deps.replicas);
   }
 
   /**
@@ -61,31 +70,57 @@ export class StoreHeartbeat {
     if (complete) this.#told.clear();
     const since = complete ? 0 : this.#number;
     const number = ++this.#number;
-    const ranges = this.#news();
-    this.#silent.clear();
-    const ended = [...this.#told.keys()].filter((rangeId) => this.#deps.replica(rangeId) === undefined);
-    for (const rangeId of ended) this.#told.delete(rangeId);
+    const ended = this.#ended();
+    const ranges = this.#news(complete);
     return { ranges, results: this.#results.splice(0), changes: { number, since, ended } };
   }
 
-  /** HB1, HB2. */
-  #news(): readonly RangeReport[] {
-    const nowMs = this.#deps.clock.monotonicMs();
-    const shares = Math.min(REPEATED_WITHIN, Math.ceil(this.#told.size / REPEATED_MIN));
-    const news: RangeReport[] = [];
-    let place = 0;
-    for (const replica of this.#deps.replicas()) {
-      const { rangeId } = replica;
-      const told = this.#told.get(rangeId);
-      const silent = this.#silent.has(rangeId);
-      const repeats = shares <= 1 || place++ % shares === this.#number % shares;
-      if (told !== undefined && !repeats && !mayHaveChanged(replica, told, silent)) continue;
-      const report = rangeReport(replica, silent, nowMs);
-      if (told !== undefined && !repeats && isSameReport(told, report)) continue;
-      this.#told.set(rangeId, report);
-      news.push(report);
+  /** The ranges whose replica has ended since the last heartbeat. */
+  #ended(): readonly number[] {
+    const { marks, replica } = this.#deps;
+    const ended: number[] = [];
+    for (const rangeId of marks) {
+      if (replica(rangeId) !== undefined) continue;
+      marks.delete(rangeId);
+      if (this.#told.delete(rangeId)) ended.push(rangeId);
     }
+    return ended;
+  }
+
+  /** HB1, HB2, HB3. */
+  #news(complete: boolean): readonly RangeReport[] {
+    const { count, marks, replica, replicas } = this.#deps;
+    const looks = complete ? 1 : looksFor(count());
+    const news: RangeReport[] = [];
+    const repeated = looks === 1 ? replicas() : this.#repeated.next(Math.ceil(count() / looks));
+    const sent = new Set<number>();
+    for (const one of repeated) {
+      sent.add(one.rangeId);
+      news.push(this.#report(one));
+    }
+    for (const rangeId of [...marks, ...this.#silent]) {
+      const one = sent.has(rangeId) ? undefined : replica(rangeId);
+      if (one === undefined) continue;
+      const told = this.#told.get(rangeId);
+      if (told !== undefined && !mayHaveChanged(one, told, this.#silent.has(rangeId))) marks.delete(rangeId);
+      else {
+        const report = this.#report(one);
+        if (told === undefined || !isSameReport(told, report)) news.push(report);
+      }
+      sent.add(rangeId);
+    }
+    this.#silent.clear();
     return news;
+  }
+
+  #report(replica: RangeReplica): RangeReport {
+    const { clock, marks } = this.#deps;
+    const { rangeId } = replica;
+    const report = rangeReport(replica, this.#silent.has(rangeId), clock.monotonicMs());
+    this.#told.set(rangeId, report);
+    if (isAtRest(report)) marks.delete(rangeId);
+    else marks.add(rangeId);
+    return report;
   }
 
   carryOut(order: RangeOrder): void {

@@ -266,7 +266,9 @@ describe('a split', () => {
   test('is told to a master that knows the range as it was before, or has not heard of the child', async () => {
     const { store } = await undisturbed();
     const told = (known: Readonly<Record<number, Epoch>>): number[] =>
-      store.changedSince((rangeId) => known[rangeId]).map(({ rangeId }) => rangeId);
+      store
+        .changedSince(Object.entries(known).map(([id, epoch]) => ({ ...PARENT, rangeId: Number(id), epoch })))
+        .map(({ rangeId }) => rangeId);
     const after = { confVersion: 1, version: 2 };
     expect(told({ [PARENT.rangeId]: PARENT.epoch })).toEqual([PARENT.rangeId, CHILD_ID]);
     expect(told({ [PARENT.rangeId]: after })).toEqual([CHILD_ID]);

@@ -8,7 +8,7 @@ import {
   type Span,
   type Timer,
 } from '@remora/base';
-import type { Epoch, RangeDescriptor, RemovedReplica, RpcDialer, RpcRegistry, SplitPolicy } from '@remora/protocol';
+import type { RangeDescriptor, RemovedReplica, RpcDialer, RpcRegistry, SplitPolicy } from '@remora/protocol';
 import {
   type ConfState,
   type GroupId,
@@ -21,6 +21,7 @@ import type { Checkpointer } from './checkpointer.ts';
 import { StoreDamagedError } from './engine/store-errors.ts';
 import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
+import type { RangeDeps } from './range/range-deps.ts';
 import type { RangeOptions } from './range/range-options.ts';
 import { RangeReplica } from './range/range-replica.ts';
 import type { ReplicaContext } from './range/replica-context.ts';
@@ -29,15 +30,17 @@ import type { DiskRoom } from './range/requests/disk-room.ts';
 import type { OtherRanges } from './range/reshape/other-ranges.ts';
 import { SPLIT_OFF_MAX } from './range/reshape/split-off-ranges.ts';
 import type { SplitOff } from './range/reshape/splits.ts';
+import { ActiveRanges } from './replicas/active-ranges.ts';
 import { type Beginning, createdBeginning, firstConf, splitOffBeginning } from './replicas/beginnings.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
+import { RangeRounds } from './replicas/range-rounds.ts';
 import { RemovedReplicaNotifier } from './replicas/removed-replica-notifier.ts';
 import { ReplicaEnds } from './replicas/replica-ends.ts';
 import { ReplicaRemover } from './replicas/replica-remover.ts';
 import { ReplicaTable } from './replicas/replica-table.ts';
 import { StoreMerges } from './replicas/store-merges.ts';
 import { StoreService } from './replicas/store-service.ts';
-import { dueToCarryTime } from './replicas/time-carrying.ts';
+import { ViewChanges } from './replicas/view-changes.ts';
 import type { RevisionSource } from './revisions/revision-drawer.ts';
 import { splitterOf } from './splitting/prepare-split.ts';
 import type { OrderedSplit, Splitter, SplitterDeps } from './splitting/splitter.ts';
@@ -121,7 +124,10 @@ type Removing = () => Promise<void>;
 export class Store {
   readonly heartbeat: StoreHeartbeat;
   readonly #deps: StoreDeps;
-  readonly #replicas = new ReplicaTable();
+  readonly #active = new ActiveRanges();
+  readonly #replicas = new ReplicaTable((rangeId) => this.#active.mark(rangeId));
+  readonly #rounds: RangeRounds;
+  readonly #viewChanges = new ViewChanges(this.#replicas, this.#active.reader());
   readonly #installer: Installer;
   readonly #held: HeldReplicas;
   readonly #remover: ReplicaRemover;
@@ -130,9 +136,9 @@ export class Store {
   readonly #service: StoreService;
   readonly #removedReplicaNotifier: RemovedReplicaNotifier;
   readonly merges: StoreMerges;
+  /** The same for all replicas. */
+  #rangeDeps: RangeDeps | undefined;
   #splitPolicy: SplitPolicy | undefined;
-  /** The latest time of any range here, when it was last looked at. */
-  #latestTimeMs = 0;
   #timer: Timer | undefined;
   #stopped = false;
 
@@ -144,6 +150,8 @@ export class Store {
     this.#removedReplicaNotifier = new RemovedReplicaNotifier(deps);
     this.#remover = new ReplicaRemover(deps, this.#held);
     const replicas = this.#replicas;
+    const active = (): Iterable<RangeReplica> => this.#rounds.active();
+    this.#rounds = new RangeRounds({ ...deps, ...deps.options, replicas, active: this.#active });
     this.#service = new StoreService({
       ...deps,
       replicas,
@@ -151,13 +159,14 @@ export class Store {
       removed: (removed) => this.removeReplica(removed),
     });
     const onMoved = (rangeId: number): void => this.#service.changed(rangeId);
-    this.merges = new StoreMerges({ ...deps, replicas, held: this.#held, remover: this.#remover, onMoved });
+    this.merges = new StoreMerges({ ...deps, replicas, active, held: this.#held, remover: this.#remover, onMoved });
     const isAwaited = (state: RangeState): boolean => this.merges.isAwaited(state);
     this.#ends = new ReplicaEnds({ ...deps, replicas, remover: this.#remover, isAwaited });
     const replica = (rangeId: number): RangeReplica | undefined => this.#replicas.get(rangeId)?.replica;
-    this.#splitter = deps.splitting && splitterOf({ ...deps, ...deps.splitting, replicas: () => this.replicas() });
+    this.#splitter = deps.splitting && splitterOf({ ...deps, ...deps.splitting, replica, candidates: active });
     this.heartbeat = new StoreHeartbeat({
-      ...{ clock: deps.clock, replica, replicas: () => this.replicas() },
+      ...{ clock: deps.clock, replica, replicas: () => this.replicas(), count: () => replicas.size },
+      marks: this.#active.reader(),
       split: (ordered, at) => this.#splitter?.order(ordered, at) ?? NO_SPLITS,
       merge: (wanted) => this.merges.carryOut(wanted),
       isMerging: (rangeId) => this.merges.isMerging(rangeId),
@@ -310,12 +319,12 @@ export class Store {
   }
 
   /**
-   * Returns the ranges here whose epoch is later than the known one, or not known: their membership has changed, or
-   * they were cut, or a split made them. A follower's report is as good as the leader's, and may be the only one: a
-   * range that waits for the creation of a replica may have no leader until then.
+   * Returns the ranges here whose epoch is later than in this list of the masters, or that it does not have: their
+   * membership has changed, or they were cut, or a split made them. A follower's report is as good as the leader's, and
+   * may be the only one: a range that waits for the creation of a replica may have no leader until then.
    */
-  changedSince(epochOf: (rangeId: number) => Epoch | undefined): readonly RangeDescriptor[] {
-    return this.#replicas.changedSince(epochOf);
+  changedSince(ranges: readonly RangeDescriptor[]): readonly RangeDescriptor[] {
+    return this.#viewChanges.since(ranges);
   }
 
   /** Runs a replica, or returns a function that deletes what is left of it (T5, T8). */
@@ -336,27 +345,28 @@ export class Store {
   }
 
   #replica(descriptor: RangeDescriptor, conf: ConfState, start?: RangeStart): RangeReplica {
-    const onLeft = (rangeId: number): void => this.#ends.left(rangeId);
-    const onSplit = (child: SplitOff, parent: ReplicaContext): Promise<void> => this.#adopt(child, parent);
-    const following = (range: RangeDescriptor) => this.#replicas.following(range, SPLIT_OFF_MAX);
+    this.#rangeDeps ??= this.#depsOfRanges();
+    return new RangeReplica(this.#rangeDeps, descriptor, conf, start);
+  }
+
+  #depsOfRanges(): RangeDeps {
     const sharing = (span: Span, rangeId: number): number | undefined =>
       this.merges.keepsOut(span, rangeId) ?? this.#beingRemoved(span, rangeId);
-    const onSplitWish = (): void => this.#splitter?.tick();
-    const deps = {
+    return {
       ...this.#deps,
       ...this.merges.seams,
       installer: this.#installer,
       sharing,
-      onLeft,
-      onSplit,
-      following,
-      onSplitWish,
-      onServing: (id: number) => this.#service.changed(id),
+      onLeft: (rangeId) => this.#ends.left(rangeId),
+      onSplit: (child, parent) => this.#adopt(child, parent),
+      following: (range) => this.#replicas.following(range, SPLIT_OFF_MAX),
+      onSplitWish: () => this.#splitter?.tick(),
+      onServing: (id) => this.#service.changed(id),
       splitPolicy: () => this.#splitPolicy,
       watchRingShare: () => this.#watchRingShare,
-      latestTimeMs: () => this.#latestTimeMs,
+      latestTimeMs: () => this.#rounds.latestTimeMs,
+      onActive: (rangeId) => this.#active.mark(rangeId),
     };
-    return new RangeReplica(deps, descriptor, conf, start);
   }
 
   get #watchRingShare(): number {
@@ -389,18 +399,11 @@ export class Store {
 
   #armHousekeeping(): void {
     this.#timer = this.#deps.clock.setTimer(HOUSEKEEPING_MS, () => {
-      for (const replica of this.replicas()) this.#latestTimeMs = Math.max(this.#latestTimeMs, replica.timeMs);
-      for (const replica of this.replicas()) replica.housekeep(this.#latestTimeMs);
-      for (const replica of dueToCarryTime(this.#led(), this.#deps.options.timeCarryMs)) replica.writeTime();
+      this.#rounds.round();
       this.#splitter?.tick();
       this.merges.housekeep();
       this.#armHousekeeping();
     });
-  }
-
-  /** The ranges that are led and served here. */
-  *#led(): Generator<RangeReplica> {
-    for (const replica of this.replicas()) if (replica.context.servingTerm !== 0) yield replica;
   }
 
   /** Sets the policy for automatic splits from now on. */

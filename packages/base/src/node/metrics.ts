@@ -24,7 +24,10 @@ export interface MetricsRegistry extends Metrics {
   render(): Promise<string>;
   /** A counter that is kept elsewhere. Set it before each rendering. */
   observedCounter(definition: MetricDefinition): ObservedCounter;
-  /** A gauge whose series are those that were set since the last `clear`, for things that come and go. */
+  /**
+   * A gauge for things that come and go: its series are those that were set since the last `clear`, and are forgotten
+   * after a rendering. So set it before each (`onRender`).
+   */
   clearableGauge(definition: MetricDefinition): Gauge & { clear(): void };
   /** Calls `fn` before each rendering, to set gauges and counters from state that is kept elsewhere. */
   onRender(fn: () => void): void;
@@ -36,7 +39,7 @@ export interface MetricsOptions {
 }
 
 /** Each sample of the event loop lag wakes the process. At the default of 10 ms they were a third of all wake-ups. */
-const LOOP_SAMPLE_MS = 100;
+const LOOP_SAMPLE_MS = 500;
 
 /** A registry of its own; several in one process do not mix. */
 export function createMetrics(options: MetricsOptions = {}): MetricsRegistry {
@@ -49,6 +52,8 @@ class PromMetrics implements MetricsRegistry {
   readonly #registry = new Registry();
   readonly #known = new Map<string, { readonly shape: string; readonly metric: unknown }>();
   readonly #beforeRender: (() => void)[] = [];
+  readonly #clearable = new Set<{ clear(): void }>();
+  #rendering = 0;
 
   constructor(options: MetricsOptions) {
     if (!options.process) return;
@@ -68,10 +73,16 @@ class PromMetrics implements MetricsRegistry {
   }
 
   gauge(definition: MetricDefinition): Gauge {
-    return this.clearableGauge(definition);
+    return this.#gauge(definition);
   }
 
   clearableGauge(definition: MetricDefinition): Gauge & { clear(): void } {
+    const gauge = this.#gauge(definition);
+    this.#clearable.add(gauge);
+    return gauge;
+  }
+
+  #gauge(definition: MetricDefinition): Gauge & { clear(): void } {
     return this.#once('gauge', definition, () => bindGauge(new PromGauge(this.#configuration(definition))));
   }
 
@@ -84,11 +95,17 @@ class PromMetrics implements MetricsRegistry {
     this.#beforeRender.push(fn);
   }
 
-  render(): Promise<string> {
+  async render(): Promise<string> {
     loopSection('metrics', () => {
       for (const fn of this.#beforeRender) fn();
     });
-    return this.#registry.metrics();
+    this.#rendering++;
+    try {
+      return await this.#registry.metrics();
+    } finally {
+      // Series of thousands of ranges take more memory than the ranges' own counts.
+      if (--this.#rendering === 0) for (const gauge of this.#clearable) gauge.clear();
+    }
   }
 
   #register<Tally extends FastCounter | FastHistogram>(tally: Tally): Tally {

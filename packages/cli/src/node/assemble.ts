@@ -14,7 +14,6 @@ import {
   type ClusterView,
   createDialer,
   createRpcRegistry,
-  type Epoch,
   type LinkIdentity,
   masterView,
   type NodeDescriptor,
@@ -478,7 +477,6 @@ class Node implements AssembledNode {
   ): void {
     const { store, seat, health } = parts;
     const { clock, random, logger, options, platform } = this.#parts;
-    let known: { readonly ranges: ClusterView['ranges']; readonly epochs: ReadonlyMap<number, Epoch> } | undefined;
     const agent = new NodeAgent(
       {
         finder,
@@ -493,13 +491,7 @@ class Node implements AssembledNode {
           authRevision: this.#auth.revision,
           ...(store?.heartbeat.report(complete) ?? { ranges: [], results: [] }),
         }),
-        changedSince: ({ ranges }) => {
-          if (known?.ranges !== ranges) {
-            known = { ranges, epochs: new Map(ranges.map(({ rangeId, epoch }) => [rangeId, epoch])) };
-          }
-          const { epochs } = known;
-          return store?.changedSince((rangeId) => epochs.get(rangeId)) ?? [];
-        },
+        changedSince: ({ ranges }) => store?.changedSince(ranges) ?? [],
         onTask: (task) => performTask(task, { store, seat }, { logger, onFailure: (error) => this.#fail(error) }),
         onView: (view, incarnations) => this.#cluster.learn(view, incarnations),
         onAuth: (image, sentMs) => this.#auth.learn(image, sentMs),

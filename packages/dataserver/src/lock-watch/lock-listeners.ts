@@ -1,4 +1,4 @@
-import type { ServiceError, Span } from '@remora/base';
+import { LazySet, type ServiceError, type Span } from '@remora/base';
 import { type LockEvent, type LockId, type LockNews, lockPrefix } from '@remora/lock';
 import type { LockAudience } from '../state/effects.ts';
 import { SpanIndex } from '../watch/span-index.ts';
@@ -13,8 +13,8 @@ import { type Listened, type ListenerDeps, type ListenerSink, LockListener } fro
 export class LockListeners implements LockAudience {
   readonly #deps: ListenerDeps;
   readonly #index = new SpanIndex<LockListener>();
-  readonly #all = new Set<LockListener>();
-  readonly #touched = new Set<LockListener>();
+  readonly #all = new LazySet<LockListener>();
+  readonly #touched = new LazySet<LockListener>();
 
   constructor(deps: ListenerDeps) {
     this.#deps = deps;

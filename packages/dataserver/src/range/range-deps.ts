@@ -41,4 +41,6 @@ export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit'>,
   readonly room?: DiskRoom;
   /** There is a reason to split the range. */
   readonly onSplitWish?: () => void;
+  /** Something has happened to the range (replicas/active-ranges.ts AC1). */
+  readonly onActive?: (rangeId: number) => void;
 }

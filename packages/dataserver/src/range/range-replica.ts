@@ -144,8 +144,15 @@ export class RangeReplica implements StateMachine, ServedReplica {
     return this.members.admits(change);
   }
 
+  /** Something has happened to it or its group: periodic work visits it (replicas/active-ranges.ts AC1). */
+  touched(): void {
+    this.members.touched();
+    this.#deps.onActive?.(this.rangeId);
+  }
+
   /** An entry is applied completely. */
   #applied(entry: Entry): void {
+    this.touched();
     const { grants, rows, transactions } = this.#parts;
     this.splitReasons.written(entry.data.length, this.serving);
     this.hub.flush();
@@ -210,6 +217,7 @@ export class RangeReplica implements StateMachine, ServedReplica {
       replaced: () => {
         this.hub.reset();
         this.closing.keysChanged();
+        this.touched();
       },
     });
   }
@@ -224,18 +232,31 @@ export class RangeReplica implements StateMachine, ServedReplica {
     this.#parts.rows.stage();
   }
 
-  /** Called about every second: a leader's periodic work. `latestMs`: the latest time of any range of the node. */
+  /**
+   * A leader's periodic work: called about every second while something happens, and now and then otherwise
+   * (replicas/active-ranges.ts AC3). `latestMs`: the latest time of any range of the node.
+   */
   housekeep(latestMs: number): void {
     const { time, servingTerm } = this.context;
-    const { statsRecomputer, queue } = this.#parts;
+    const { leases, statsRecomputer, queue } = this.#parts;
     this.hub.trim();
     if (servingTerm === 0) return;
     time.catchUp(latestMs);
     this.members.look();
+    leases.tick();
     this.splitReasons.tick();
     statsRecomputer.tick();
     const compactTo = this.#compactor.tick(this.#deps.clock.monotonicMs(), this.state);
     if (compactTo !== undefined) queue.propose({ type: 'compact', revision: compactTo });
+  }
+
+  /** Periodic work finds nothing to do here until something happens (replicas/active-ranges.ts AC2). */
+  get resting(): boolean {
+    const { state, load, splitReasons, members } = this;
+    if (state.merging.seal !== undefined) return false;
+    if (!this.serving) return true;
+    const isCounted = state.outcomes.count === 0 && state.estimatedSince === 0;
+    return isCounted && load.quiet && members.liveness.allHeard && !splitReasons.pending;
   }
 
   /** Writes its time to the log; only while it serves. */

@@ -2,6 +2,9 @@
  * Builds the parts of a replica, each from parts that were built before it. Only two ties go the other way: the state
  * is built with its effects, which get their parts last (`RangeEffects.attach`), and the Raft group is attached when
  * the replica runs (`LocalReplica.attach`).
+ *
+ * A node has thousands of replicas, so their parts take little memory while nothing happens. An object literal with a
+ * spread gets a hidden class of its own in V8, which takes more memory than the object: the parts that stay have none.
  */
 import { grantNews } from '@remora/lock';
 import type { RangeDescriptor } from '@remora/protocol';
@@ -53,21 +56,51 @@ export function replicaParts(deps: RangeDeps, descriptor: RangeDescriptor, conf:
   const ways = logParts(deps, local);
   const served = servedParts(deps, { ...local, ...ways });
   const reshape = reshapeParts(deps, { ...local, ...ways, ...served });
-  const parts = { ...local, ...ways, ...served, ...reshape };
+  const { context, rows, lockListeners, waits, grants, intentWaitQueue, members, splitReasons } = local;
+  const { proposals, queue, closing, leases, applier, transactions, statsRecomputer } = ways;
+  const { hub, watches, queries } = served;
+  const { merges, backpressure, splits, requests } = reshape;
+  const parts = {
+    context,
+    rows,
+    lockListeners,
+    waits,
+    grants,
+    intentWaitQueue,
+    members,
+    splitReasons,
+    proposals,
+    queue,
+    closing,
+    leases,
+    applier,
+    transactions,
+    statsRecomputer,
+    hub,
+    watches,
+    queries,
+    merges,
+    backpressure,
+    splits,
+    requests,
+  };
   effects.attach(parts);
   return parts;
 }
 
 /** The context, and parts that depend on nothing but the state. */
 function localParts(deps: RangeDeps, state: RangeState) {
-  const { clock, engine, following, onSplitWish } = deps;
+  const { clock, engine, logger, following, onSplitWish, onActive, splitPolicy } = deps;
+  const onBegin = (): void => onActive?.(state.rangeId);
   const rows = new ReplicaRows(deps, state);
-  const load = new RangeLoad(clock);
+  const load = new RangeLoad(clock, onBegin);
   const leadership = new Leadership(state);
   const splitOff = new SplitOffRanges({ state, following });
   const context = new LocalReplica({ state, leadership, time: new RangeClock(clock), load, rows, splitOff });
   return {
-    ...{ context, rows, splitOff },
+    context,
+    rows,
+    splitOff,
     lockListeners: new LockListeners({ engine, clock, revision: () => state.revision }),
     waits: new LockWaits(),
     grants: new GrantWatches((lock, question) =>
@@ -75,7 +108,15 @@ function localParts(deps: RangeDeps, state: RangeState) {
     ),
     intentWaitQueue: new IntentWaitQueue(),
     members: new RangeMembers(context, clock),
-    splitReasons: new SplitReasons({ ...deps, state, load, onCandidate: () => onSplitWish?.() }),
+    splitReasons: new SplitReasons({
+      engine,
+      clock,
+      logger,
+      state,
+      load,
+      splitPolicy,
+      onCandidate: () => onSplitWish?.(),
+    }),
   };
 }
 
@@ -99,14 +140,22 @@ function logParts(deps: RangeDeps, { context, intentWaitQueue }: LocalParts) {
     sealed: () => context.sealed,
   });
   const leases = new LeaseManager({
-    ...{ clock, engine, state, others, commands: queue, rangeTimeMs },
+    clock,
+    engine,
+    state,
+    others,
+    commands: queue,
+    rangeTimeMs,
     source: drawer,
     checkpointMs: options.leaseCheckpointMs,
     auditMs: options.leaseAuditMs,
     term: () => context.servingTerm,
   });
   return {
-    ...{ proposals, queue, closing, leases },
+    proposals,
+    queue,
+    closing,
+    leases,
     applier: new EntryApplier({ state, proposals, onApplied }),
     transactions: new TransactionService(context, { clock, waits: intentWaitQueue, transactionPeers, commands: queue }),
     statsRecomputer: new StatsRecomputer({ engine, clock, logger, context, commands: queue }),
@@ -122,7 +171,8 @@ function servedParts(deps: RangeDeps, parts: LogParts) {
   const { state } = context;
   const hub = new WatchHub(engine, state, {
     ringBytesMax: () => Math.min(options.watchRingBytesMax, watchRingShare()),
-    ...{ clock, logger },
+    clock,
+    logger,
     closed: () => closing.closed,
     earliestCommit: () => state.transactions.earliestCommit(),
   });
@@ -130,12 +180,26 @@ function servedParts(deps: RangeDeps, parts: LogParts) {
     hub,
     watches: new RangeWatches(context, { hub, lockListeners }),
     commands: new Commands({
-      ...{ context, proposals, queue, intentWaitQueue, leases, room, meter },
+      context,
+      proposals,
+      queue,
+      intentWaitQueue,
+      leases,
+      room,
+      meter,
       limits: new LockLimits(options.lockLimits ?? LOCK_LIMITS, state, engine),
       outcomeBytesMax: options.outcomeBytesMax,
     }),
     queries: new Queries(context, {
-      ...{ engine, clock, waits, grants, closing, intentWaitQueue, hub, nodeId, logger },
+      engine,
+      clock,
+      waits,
+      grants,
+      closing,
+      intentWaitQueue,
+      hub,
+      nodeId,
+      logger,
       keeper: leases.keeper,
     }),
   };
@@ -147,12 +211,33 @@ type ServedParts = LogParts & ReturnType<typeof servedParts>;
 function reshapeParts({ clock, onSplit, neighbours, authRevision }: RangeDeps, parts: ServedParts) {
   const { context, rows, splitReasons, splitOff, closing, leases, queue, queries, watches, hub, lockListeners } = parts;
   const keyChange = new KeyChange(context, { rows, splitReasons, closing, leases });
-  const told = { commands: queue, queries, watches, lockListeners, keyChange };
-  const merges = new Merges(context, { ...told, hub, closing, leases, neighbours });
+  const commands = queue;
+  const merges = new Merges(context, {
+    commands,
+    queries,
+    watches,
+    lockListeners,
+    keyChange,
+    hub,
+    closing,
+    leases,
+    neighbours,
+  });
   const backpressure = new SplitBackpressure({ clock, pressure: () => splitReasons.pressure });
   return {
-    ...{ merges, backpressure },
-    splits: new Splits(context, { ...told, splitOff, onSplit }),
-    requests: new RangeRequests({ ...parts, merges, backpressure, authRevision }),
+    merges,
+    backpressure,
+    splits: new Splits(context, { commands, queries, watches, lockListeners, keyChange, splitOff, onSplit }),
+    requests: new RangeRequests({
+      context,
+      merges,
+      commands: parts.commands,
+      queries,
+      closing,
+      leases,
+      splitReasons,
+      backpressure,
+      authRevision,
+    }),
   };
 }

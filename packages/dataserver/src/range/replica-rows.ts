@@ -48,14 +48,16 @@ export class ReplicaRows {
 
   /** Removes, in the background, what a compaction has made unreadable. Calling it often is cheap. */
   collect(): void {
-    if (this.#state.compactRevision > 0) this.#collector?.collect(this.#state.compactRevision);
+    const { compactRevision, bounds } = this.#state;
+    if (compactRevision === 0 || bounds.history === undefined || this.#closed || this.#replacing) return;
+    this.#collector ??= new HistoryCollector(this.#deps.engine, bounds.history, this.#deps);
+    this.#collector.collect(compactRevision);
   }
 
   /** The rows were replaced: a snapshot brings what its sender has not collected, and a split takes some away. */
   collectAnew(): void {
     this.#collector?.stop();
-    const { history } = this.#state.bounds;
-    this.#collector = history && new HistoryCollector(this.#deps.engine, history, this.#deps);
+    this.#collector = undefined; // made when there is something to collect
     if (!this.#closed) this.collect();
   }
 

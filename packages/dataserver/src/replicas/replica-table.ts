@@ -1,5 +1,5 @@
 import type { Span } from '@remora/base';
-import type { Epoch, RangeDescriptor } from '@remora/protocol';
+import type { RangeDescriptor } from '@remora/protocol';
 import type { RangeReplica } from '../range/range-replica.ts';
 import { spansOverlap } from '../state/bounds.ts';
 import type { RangeState } from '../state/range-state.ts';
@@ -18,6 +18,12 @@ export class ReplicaTable {
   readonly #creating = new Map<number, { readonly span: Span; readonly done: Promise<void> }>();
   /** Ended replicas, as long as a crash may undo their end. */
   readonly #ending = new Map<number, RangeReplica>();
+  readonly #onChange: (rangeId: number) => void;
+
+  /** `onChange`: a replica runs from now on, or no longer. */
+  constructor(onChange: (rangeId: number) => void) {
+    this.#onChange = onChange;
+  }
 
   get(rangeId: number): Running | undefined {
     return this.#running.get(rangeId);
@@ -36,11 +42,14 @@ export class ReplicaTable {
   }
 
   add(running: Running): void {
-    this.#running.set(running.replica.rangeId, running);
+    const { rangeId } = running.replica;
+    this.#running.set(rangeId, running);
+    this.#onChange(rangeId);
   }
 
   remove(rangeId: number): void {
     this.#running.delete(rangeId);
+    this.#onChange(rangeId);
   }
 
   /** The replica no longer runs. Returns a function to call once no crash can undo that. */
@@ -82,15 +91,6 @@ export class ReplicaTable {
       if (other !== rangeId && spansOverlap(span, creation.span)) return other;
     }
     return undefined;
-  }
-
-  /** Returns the ranges here whose epoch is later than the known one, or not known. */
-  changedSince(epochOf: (rangeId: number) => Epoch | undefined): readonly RangeDescriptor[] {
-    const descriptors = [...this.all()].map((replica) => replica.state.descriptor);
-    return descriptors.filter(({ rangeId, epoch }) => {
-      const known = epochOf(rangeId);
-      return known === undefined || epoch.confVersion > known.confVersion || epoch.version > known.version;
-    });
   }
 
   /** Returns up to `max` ranges here that follow the given one without a gap. */

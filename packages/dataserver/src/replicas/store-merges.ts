@@ -10,8 +10,11 @@ import { MergedReplicas, type MergedReplicasDeps } from './merged-replicas.ts';
 
 export interface StoreMergesDeps
   extends MergedReplicasDeps,
-    Omit<MergeDriverDeps, 'replica' | 'replicas'>,
-    Pick<OrphanedSealsDeps, 'knownRanges'> {}
+    Omit<MergeDriverDeps, 'replica' | 'replicas' | 'sealed'>,
+    Pick<OrphanedSealsDeps, 'knownRanges'> {
+  /** Sealed replicas are among them. */
+  readonly active: () => Iterable<RangeReplica>;
+}
 
 /** A store's part in merges: the merges that its leaders drive, and the replicas here that merges end. */
 export class StoreMerges {
@@ -25,8 +28,10 @@ export class StoreMerges {
     const { replicas } = deps;
     this.#merged = new MergedReplicas(deps);
     const replica = (rangeId: number): RangeReplica | undefined => replicas.get(rangeId)?.replica;
-    this.#driver = new MergeDriver({ ...deps, replica, replicas: () => replicas.all() });
-    this.#orphanedSeals = new OrphanedSeals({ ...deps, replicas: () => replicas.all() });
+    const sealed = (): readonly RangeReplica[] =>
+      [...deps.active()].filter(({ state }) => state.merging.seal !== undefined);
+    this.#driver = new MergeDriver({ ...deps, replica, replicas: () => replicas.all(), sealed });
+    this.#orphanedSeals = new OrphanedSeals({ ...deps, replicas: () => replicas.all(), sealed });
   }
 
   /** Merges a neighbour into a range that is led here; a repeated call returns the progress. */

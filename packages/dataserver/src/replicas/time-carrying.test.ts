@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dueToCarryTime, type TimedRange } from './time-carrying.ts';
+import { TimeCarriers, type TimedRange } from './time-carrying.ts';
 
 const CARRY_MS = 30_000;
 
@@ -61,6 +61,20 @@ const rows: readonly { readonly name: string; readonly given: readonly Given[]; 
 
 for (const { name, given, expect: expected } of rows) {
   test(name, () => {
-    expect(dueToCarryTime(given.map(timed), CARRY_MS).map((range) => range.name)).toEqual(expected);
+    const carriers = new TimeCarriers<TimedRange & { readonly name: string }>(() => true);
+    expect(carriers.due(given.map(timed), CARRY_MS).map((range) => range.name)).toEqual(expected);
   });
 }
+
+test('a range that is not visited any more still writes its time, until another node leads it', () => {
+  const [a, b] = [
+    timed({ name: 'a', nodes: [1, 2, 3], idleMs: 40_000 }),
+    timed({ name: 'b', nodes: [1, 2, 3], idleMs: 50_000 }),
+  ];
+  const led = new Set([a, b]);
+  const carriers = new TimeCarriers<typeof a>((range) => led.has(range));
+  const due = (...visited: (typeof a)[]) => carriers.due(visited, CARRY_MS).map(({ name }) => name);
+  expect([due(a), due(), due(b)]).toEqual([['a'], ['a'], ['a']]);
+  led.delete(a);
+  expect([due(), due(b), due()]).toEqual([[], ['b'], ['b']]);
+});

@@ -25,19 +25,33 @@ export interface TimedRange {
 /** The ids of the nodes of a membership, in order. A list of replicas never changes; another one takes its place. */
 const nodesOf = new WeakMap<RangeDescriptor['replicas'], string>();
 
-/** The ranges that have to write their time now. */
-export function dueToCarryTime<Range extends TimedRange>(ranges: Iterable<Range>, carryMs: number): readonly Range[] {
-  const due: Range[] = [];
-  /** By set of nodes: the range whose last entry has the latest time (TC1). */
-  const latest = new Map<string, Range>();
-  for (const range of ranges) {
-    const nodes = nodeSet(range.state.descriptor);
-    const known = latest.get(nodes);
-    if (known === undefined || range.state.rangeTimeMs > known.state.rangeTimeMs) latest.set(nodes, range);
-    if (range.state.outcomes.count > 0 && isDue(range, carryMs)) due.push(range); // TC3
+export class TimeCarriers<Range extends TimedRange> {
+  readonly #isLed: (range: Range) => boolean;
+  /** By set of nodes: the range whose last entry has the latest time, of those that were visited (TC1). */
+  readonly #latest = new Map<string, Range>();
+
+  /** `isLed`: whether the range is led and served here. */
+  constructor(isLed: (range: Range) => boolean) {
+    this.#isLed = isLed;
   }
-  for (const range of latest.values()) if (range.state.outcomes.count === 0 && isDue(range, carryMs)) due.push(range);
-  return due;
+
+  /** The ranges that have to write their time now, of those that are visited: all that something happened to. */
+  due(visited: Iterable<Range>, carryMs: number): readonly Range[] {
+    const due: Range[] = [];
+    for (const [nodes, range] of this.#latest) {
+      if (!this.#isLed(range) || nodeSet(range.state.descriptor) !== nodes) this.#latest.delete(nodes);
+    }
+    for (const range of visited) {
+      const nodes = nodeSet(range.state.descriptor);
+      const known = this.#latest.get(nodes);
+      if (known === undefined || range.state.rangeTimeMs > known.state.rangeTimeMs) this.#latest.set(nodes, range);
+      if (range.state.outcomes.count > 0 && isDue(range, carryMs)) due.push(range); // TC3
+    }
+    for (const range of this.#latest.values()) {
+      if (range.state.outcomes.count === 0 && isDue(range, carryMs)) due.push(range);
+    }
+    return due;
+  }
 }
 
 function isDue({ timeMs, state }: TimedRange, carryMs: number): boolean {

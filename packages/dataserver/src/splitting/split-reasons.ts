@@ -22,8 +22,14 @@ export class SplitReasons {
       return now?.automatic ? now : undefined;
     };
     this.#policy = policy;
-    this.#size = new RangeSize({ ...deps, sizes: () => policy()?.sizes });
-    this.#loadDecider = new LoadSplitDecider({ ...deps, loads: () => policy()?.loads });
+    const { engine, clock, logger, state, load, onCandidate } = deps;
+    this.#size = new RangeSize({ engine, clock, logger, state, onCandidate, sizes: () => policy()?.sizes });
+    this.#loadDecider = new LoadSplitDecider({ clock, load, loads: () => policy()?.loads });
+  }
+
+  /** The range is being measured, or is to be split. */
+  get pending(): boolean {
+    return this.#size.measuring || this.wish !== undefined;
   }
 
   get wish(): SplitWish | undefined {

@@ -65,7 +65,8 @@ class Bed {
       clock: this.clock,
       logger: silentLogger,
       engine: this.engine,
-      replicas: () => replicas,
+      replica: (rangeId) => replicas.find((replica) => replica.rangeId === rangeId),
+      candidates: () => replicas,
       askIds: ({ range, cause }) => {
         this.asked.push(`${range.rangeId} ${cause}`);
         return this.answer();

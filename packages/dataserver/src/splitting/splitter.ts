@@ -17,7 +17,9 @@ export interface SplitterDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly engine: Engine;
-  readonly replicas: () => Iterable<SplitReplica>;
+  readonly replica: (rangeId: number) => SplitReplica | undefined;
+  /** The replicas that may have a reason to be split: all that have one are among them. */
+  readonly candidates: () => Iterable<SplitReplica>;
   /** Asks the master, which may refuse. For the same epoch the master answers with the same ids. */
   readonly askIds: (request: AskSplitRequest) => Promise<AskSplitReply>;
   /** Shortens the checkpoints behind the split on all nodes of the range, by writing one before it; never fails. */
@@ -143,17 +145,17 @@ export class Splitter {
   }
 
   #next(): Next | undefined {
-    const led = new Map([...this.#deps.replicas()].filter(({ serving }) => serving).map((r) => [r.rangeId, r]));
-    for (const rangeId of this.#ordered.keys()) if (!led.has(rangeId)) this.#ordered.delete(rangeId);
-    this.#pauses.keepOnly(led);
+    this.#pauses.keepOnly({ has: (rangeId) => this.#deps.replica(rangeId)?.serving === true });
     for (const [rangeId, order] of this.#ordered) {
       const { at, outcome } = order;
-      const replica = led.get(rangeId);
-      if (replica === undefined || outcome !== UNDER_WAY || !this.#keepOrDrop(order, replica)) continue;
-      return { replica, wish: { cause: 'admin', ...(at === undefined ? {} : { at }) }, order };
+      const replica = this.#deps.replica(rangeId);
+      if (replica?.serving !== true) this.#ordered.delete(rangeId);
+      else if (outcome === UNDER_WAY && this.#keepOrDrop(order, replica)) {
+        return { replica, wish: { cause: 'admin', ...(at === undefined ? {} : { at }) }, order };
+      }
     }
-    for (const replica of led.values()) {
-      const wish = replica.splitReasons.wish;
+    for (const replica of this.#deps.candidates()) {
+      const wish = replica.serving ? replica.splitReasons.wish : undefined;
       if (wish !== undefined && !this.#pauses.paused(replica.rangeId)) return { replica, wish };
     }
     return undefined;

@@ -31,7 +31,9 @@ export interface RangeBounds extends Span {
 export function boundsOf({ start, end }: Span): RangeBounds {
   const keys = plainKeys({ start, end });
   return {
-    ...{ start, end, keys },
+    start,
+    end,
+    keys,
     whole: start.length === 0 && end.length === 0,
     routed: intersection({ start, end }, ROUTED) ?? NOTHING_ROUTED,
     history: keys === undefined ? undefined : historySpan({ key: keys.start, end: keys.end }),

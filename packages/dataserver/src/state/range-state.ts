@@ -63,6 +63,8 @@ const NO_ENTRY: Entry = {
  *     applied (`appliedAhead`), and the replay after a crash continues behind them.
  * A7. It reads and changes no row outside its bounds: other ranges have their rows in the same engine (bounds.ts).
  * A8. While the range is sealed for a merge, its log only moves its position (merge.ts MG1).
+ * A9. The state row changes only with the position, which is another object after each entry. So a checkpoint writes
+ *     the rows of ranges that have moved, however many ranges there are.
  */
 export class RangeState implements RangeFields, TransactionHost {
   readonly #engine: Engine;
@@ -95,6 +97,9 @@ export class RangeState implements RangeFields, TransactionHost {
   estimatedSince = 0;
   /** The range's record of merges. */
   merging: Merging = NEVER_MERGED;
+  /** A9. Where the state row in the engine stands; undefined: not known. */
+  #storedAt: LogPosition | undefined;
+  #storedAhead = 0;
 
   constructor(
     engine: Engine,
@@ -124,6 +129,7 @@ export class RangeState implements RangeFields, TransactionHost {
   set descriptor(descriptor: RangeDescriptor) {
     this.#descriptor = descriptor;
     this.#bounds = boundsOf(descriptor);
+    this.#storedAt = undefined; // a merge cuts a replica that it ends (replicas/merged-replicas.ts)
   }
 
   get bounds(): RangeBounds {
@@ -136,6 +142,7 @@ export class RangeState implements RangeFields, TransactionHost {
     if (row === undefined) return false;
     const meta = decodeRangeMeta(row);
     Object.assign(this, meta);
+    this.#storedAt = undefined;
     this.outcomes = new Outcomes();
     loadOutcomes(this.#engine, this.rangeId, this.outcomes);
     this.leases.load(this.#bounds.routed);
@@ -149,6 +156,7 @@ export class RangeState implements RangeFields, TransactionHost {
   /** Loads the state with which the range begins, for which the engine holds nothing yet. */
   begin({ meta, outcomes, transactions, references, delays }: RangeStart): void {
     Object.assign(this, meta);
+    this.#storedAt = undefined;
     this.outcomes = outcomes;
     for (const { key, value } of references) this.#engine.put(key, value);
     this.leases.load(this.#bounds.routed);
@@ -159,7 +167,11 @@ export class RangeState implements RangeFields, TransactionHost {
 
   /** Writes what is kept in memory between checkpoints into the engine; called when a checkpoint or snapshot begins. */
   stage(): void {
-    this.#engine.put(stateKey(this.rangeId), encodeRangeMeta(this));
+    if (this.#storedAt !== this.applied || this.#storedAhead !== this.appliedAhead) {
+      this.#engine.put(stateKey(this.rangeId), encodeRangeMeta(this));
+      this.#storedAt = this.applied;
+      this.#storedAhead = this.appliedAhead;
+    }
     stageOutcomes(this.#engine, this.rangeId, this.outcomes);
     this.transactions.stage(this.#engine);
   }

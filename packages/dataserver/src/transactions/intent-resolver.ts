@@ -1,4 +1,4 @@
-import type { Clock, ServiceError, Timer } from '@remora/base';
+import { type Clock, LazySet, type ServiceError, type Timer } from '@remora/base';
 import type { Command, TxnResolution, TxnResolve, TxnState } from '@remora/protocol';
 import type { IntentWaitQueue } from './intent-wait-queue.ts';
 import { type PreparedPart, spanOfPart, type TxnRecord } from './prepared-part.ts';
@@ -30,6 +30,8 @@ const INTERVAL_MS = 100;
 /** The largest number of transactions that are looked up at a time. */
 const UNDER_WAY_MAX = 64;
 
+const NONE: ReadonlySet<string> = new Set();
+
 /**
  * Finishes, at the leader of a range, the transactions that coordinators have left (design §11: a request that meets an
  * old intent asks the primary).
@@ -46,13 +48,13 @@ const UNDER_WAY_MAX = 64;
 export class IntentResolver {
   readonly #deps: IntentResolverDeps;
   /** ST3. */
-  readonly #inFlight = new Set<string>();
+  readonly #inFlight = new LazySet<string>();
   /** ST4. Transactions that had their turn while others wait for theirs, as far as they still exist. */
-  #hadTurn = new Set<string>();
+  #hadTurn: Set<string> | undefined;
   /** ST4. This look skipped some transactions. */
   #full = false;
   /** The transactions with waiters at the last look. */
-  #awaited: ReadonlySet<string> = new Set();
+  #awaited: ReadonlySet<string> = NONE;
   #timer: Timer | undefined;
 
   constructor(deps: IntentResolverDeps) {
@@ -74,8 +76,8 @@ export class IntentResolver {
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#awaited = new Set();
-    this.#hadTurn.clear();
+    this.#awaited = NONE;
+    this.#hadTurn = undefined;
   }
 
   #look(): void {
@@ -91,23 +93,24 @@ export class IntentResolver {
     }
     this.#awaited = awaited;
     for (const record of transactions().records) if (record.expiresMs < nowMs) this.#settleRecord(record);
-    this.#hadTurn = this.#full ? this.#stillThere() : new Set();
+    this.#hadTurn = this.#full ? this.#stillThere() : undefined;
   }
 
   #stillThere(): Set<string> {
     const { parts, records } = this.#deps.transactions();
     const there = new Set([...parts, ...records].map(({ txnId }) => txnId));
-    return new Set([...this.#hadTurn].filter((txnId) => there.has(txnId)));
+    return new Set([...(this.#hadTurn ?? [])].filter((txnId) => there.has(txnId)));
   }
 
   /** ST3, ST4. */
   #begin(txnId: string): (() => void) | undefined {
-    if (this.#inFlight.has(txnId) || this.#hadTurn.has(txnId)) return undefined;
+    if (this.#inFlight.has(txnId) || this.#hadTurn?.has(txnId) === true) return undefined;
     if (this.#inFlight.size >= UNDER_WAY_MAX) {
       this.#full = true;
       return undefined;
     }
     this.#inFlight.add(txnId);
+    this.#hadTurn ??= new Set();
     this.#hadTurn.add(txnId);
     return () => this.#inFlight.delete(txnId);
   }

@@ -1,4 +1,4 @@
-import { ServiceError } from '@remora/base';
+import { LazyMap, LazySet, ServiceError } from '@remora/base';
 import type { Command, TxnPart } from '@remora/protocol';
 import { overlapsPart, type TakenBy } from './intent-conflicts.ts';
 
@@ -35,11 +35,11 @@ const TOLD_OF_MET = 2;
  *      So they are looked up, and a transaction that has committed meanwhile does not block others until it expires.
  */
 export class IntentWaitQueue {
-  #waiters = new Set<IntentWaiter>();
+  #waiters = new LazySet<IntentWaiter>();
   /** IW2. */
-  readonly #awaiting = new Set<Command>();
+  readonly #awaiting = new LazySet<Command>();
   /** IW4. For each transaction, how many more looks report it as awaited. */
-  readonly #met = new Map<string, number>();
+  readonly #met = new LazyMap<string, number>();
 
   get size(): number {
     return this.#waiters.size;
@@ -116,7 +116,7 @@ export class IntentWaitQueue {
   /** IW3. */
   abandon(error: ServiceError): void {
     const waiters = this.#waiters;
-    this.#waiters = new Set();
+    this.#waiters = new LazySet();
     this.#awaiting.clear();
     this.#met.clear();
     for (const waiter of waiters) waiter.fail(error);

@@ -1,4 +1,4 @@
-import { type Bytes, binaryString, compareBytes } from '@remora/base';
+import { type Bytes, binaryString, compareBytes, LazyMap } from '@remora/base';
 import { type LockId, lockPrefix } from '@remora/lock';
 import { isLockCompare, type KeyRange } from '@remora/protocol';
 import { SpanIndex } from '../watch/span-index.ts';
@@ -22,10 +22,10 @@ interface Intent {
 }
 
 export class Intents {
-  readonly #byPart = new Map<PreparedPart, readonly Intent[]>();
+  readonly #byPart = new LazyMap<PreparedPart, readonly Intent[]>();
   readonly #index = new SpanIndex<Intent>();
   /** I3. Keyed by `lockName`. */
-  readonly #byLock = new Map<string, Set<PreparedPart>>();
+  readonly #byLock = new LazyMap<string, Set<PreparedPart>>();
   #size = 0;
 
   /** The number of intents, not of parts. */

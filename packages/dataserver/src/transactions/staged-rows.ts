@@ -1,4 +1,4 @@
-import type { Bytes } from '@remora/base';
+import { type Bytes, LazyMap, LazySet } from '@remora/base';
 
 export interface RowWrites {
   put(name: string, bytes: Uint8Array): void;
@@ -12,11 +12,11 @@ export interface RowWrites {
  */
 export class StagedRows<T> {
   readonly #encode: (value: T) => Uint8Array;
-  readonly #byName = new Map<string, T>();
+  readonly #byName = new LazyMap<string, T>();
   /** Names whose rows in the engine differ from the rows in memory. */
-  readonly #changed = new Set<string>();
+  readonly #changed = new LazySet<string>();
   /** Names that have rows in the engine. */
-  readonly #stored = new Set<string>();
+  readonly #stored = new LazySet<string>();
 
   constructor(encode: (value: T) => Uint8Array) {
     this.#encode = encode;

@@ -25,7 +25,9 @@ export class TransactionService {
     this.#context = context;
     this.#waits = waits;
     this.#intentResolver = new IntentResolver({
-      ...{ clock, peers, waits },
+      clock,
+      peers,
+      waits,
       rangeTimeMs: () => context.time.nowMs(),
       transactions: () => context.state.transactions,
       serving: () => context.serving,

@@ -1,4 +1,4 @@
-import { binaryString } from '@remora/base';
+import { binaryString, LazyMap } from '@remora/base';
 import type { WatchCreate } from '@remora/protocol';
 
 interface Scanned {
@@ -19,7 +19,7 @@ const TOGETHER_MAX = 8;
 export class ScanQueue<Watcher extends Scanned> {
   /** Serves the watches; does not reject. Some of them may have gone, or their streams may be blocked. */
   readonly #scan: (together: readonly Watcher[]) => Promise<void>;
-  readonly #waiting = new Map<string, Watcher[]>();
+  readonly #waiting = new LazyMap<string, Watcher[]>();
   #running = 0;
 
   constructor(scan: (together: readonly Watcher[]) => Promise<void>) {

@@ -1,4 +1,4 @@
-import { type Bytes, binaryString, compareBytes, prefixEnd } from '@remora/base';
+import { type Bytes, binaryString, compareBytes, LazyMap, prefixEnd } from '@remora/base';
 
 /** An item of the index, found by the keys that it covers: one key, or those from `key` up to `end` (empty: no end). */
 export interface Spanned {
@@ -16,9 +16,9 @@ export interface Spanned {
  *     without a common prefix, such as all keys, share the empty stem and are examined one by one.
  */
 export class SpanIndex<T extends Spanned> {
-  readonly #byStem = new Map<string, Set<T>>();
+  readonly #byStem = new LazyMap<string, Set<T>>();
   /** The number of stems of each length. */
-  readonly #lengths = new Map<number, number>();
+  readonly #lengths = new LazyMap<number, number>();
 
   add(item: T): void {
     const stem = binaryString(stemOf(item));

@@ -1,4 +1,4 @@
-import { type Clock, compareBytes, type Engine, type Logger, ServiceError } from '@remora/base';
+import { type Clock, compareBytes, type Engine, LazySet, type Logger, ServiceError } from '@remora/base';
 import { type KvEvent, staleEpoch, type WatchCreate } from '@remora/protocol';
 import { nextTurn } from '../engine/merge.ts';
 import type { RangeState } from '../state/range-state.ts';
@@ -72,10 +72,10 @@ export class WatchHub implements StreamHub {
   #ring: EventRing;
   /** W4. */
   readonly #held = new HeldEvents();
-  readonly #stalled = new Set<Watcher>();
+  readonly #stalled = new LazySet<Watcher>();
   readonly #index = new SpanIndex<Watcher>();
   #touched: Watcher[] = [];
-  readonly #watchers = new Set<Watcher>();
+  readonly #watchers = new LazySet<Watcher>();
   readonly #scans = new ScanQueue<Watcher>((together) => this.#scan(together));
   /** The compaction at which the watches last received their progress (W5). */
   #toldAt: number;

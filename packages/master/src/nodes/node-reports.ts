@@ -1,4 +1,4 @@
-import type { NodeHeartbeat, RangeReport } from '@remora/protocol';
+import { isSameReport, type NodeHeartbeat, type RangeReport } from '@remora/protocol';
 import type { Liveness } from '../scheduling/cluster-model.ts';
 
 interface Heard {
@@ -29,6 +29,8 @@ const STOOD_STILL_MS = 1_000;
  *      Any other is refused, and the node sends all of its reports. So what a leader knows of a node is complete.
  * NR3. Each report is given to the scheduling until it is taken: the masters may learn of a new membership only later
  *      (ranges/range-orders.ts RO2).
+ * NR4. A report that repeats the one before is given to the scheduling and changes nothing else: what is made of all
+ *      reports is made again only after a change.
  */
 export class NodeReports {
   readonly #heard = new Map<number, Heard>();
@@ -75,17 +77,29 @@ export class NodeReports {
   /** The reports of all ranges: the same list if nothing is new. */
   #merge(known: Heard, { ranges, changes }: NodeHeartbeat): readonly RangeReport[] {
     const ended = changes?.ended ?? [];
-    if (ranges.length === 0 && ended.length === 0) return known.heartbeat.ranges;
-    this.#version++;
+    let isChanged = false;
     for (const rangeId of ended) {
+      const before = known.byRange.get(rangeId);
+      if (before === undefined) continue;
+      isChanged = true;
+      this.#noteLead(before, undefined);
       known.byRange.delete(rangeId);
       known.untaken.delete(rangeId);
     }
     for (const report of ranges) {
-      known.byRange.set(report.rangeId, report);
       known.untaken.add(report.rangeId);
+      const before = known.byRange.get(report.rangeId);
+      if (before !== undefined && isSameReport(before, report)) continue; // NR4
+      isChanged = true;
+      this.#noteLead(before, report);
+      known.byRange.set(report.rangeId, report);
     }
-    return [...known.byRange.values()];
+    return isChanged ? [...known.byRange.values()] : known.heartbeat.ranges;
+  }
+
+  #noteLead(before: RangeReport | undefined, after: RangeReport | undefined): void {
+    const [was, is] = [before?.lead !== undefined, after?.lead !== undefined];
+    if (was !== is || (is && before?.term !== after?.term)) this.#version++;
   }
 
   /** NR3. The reports of a node that were not taken, and those of the ranges in `wanted`. */
@@ -100,7 +114,7 @@ export class NodeReports {
     this.#heard.get(nodeId)?.untaken.delete(rangeId);
   }
 
-  /** Grows whenever a report of a range comes, changes or goes. */
+  /** Grows whenever the leaders may have changed. */
   get version(): number {
     return this.#version;
   }

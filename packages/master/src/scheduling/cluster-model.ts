@@ -122,7 +122,7 @@ class NodeRecord implements NodeView {
 /** Read-only for checkers and schedulers; the receiver of node reports writes it. */
 export type ClusterView = Pick<
   ClusterModel,
-  'node' | 'nodes' | 'range' | 'ranges' | 'rangeCount' | 'idsInKeyOrder' | 'neighbour'
+  'node' | 'nodes' | 'range' | 'ranges' | 'rangeCount' | 'idsInKeyOrder' | 'neighbour' | 'version'
 >;
 
 export class ClusterModel {
@@ -132,6 +132,12 @@ export class ClusterModel {
   readonly #unknown = new Map<number, NodeRecord>();
   #inKeyOrder: readonly number[] | undefined;
   readonly #positions = new Map<number, number>();
+  #version = 0;
+
+  /** Grows whenever a range comes, changes or goes. */
+  get version(): number {
+    return this.#version;
+  }
 
   setNode(info: NodeInfo): void {
     const known = this.#nodes.get(info.nodeId);
@@ -150,6 +156,8 @@ export class ClusterModel {
     const { rangeId } = info.descriptor;
     const known = this.#ranges.get(rangeId);
     if (known !== undefined && isOlder(info, known)) return false;
+    if (known !== undefined && isSameInfo(info, known)) return true;
+    this.#version++;
     if (known !== undefined) this.#count(known, -1);
     if (known === undefined || !isSameSpan(known.descriptor, info.descriptor)) this.#inKeyOrder = undefined;
     this.#ranges.set(rangeId, info);
@@ -164,6 +172,7 @@ export class ClusterModel {
     this.#count(known, -1);
     this.#ranges.delete(rangeId);
     this.#inKeyOrder = undefined;
+    this.#version++;
   }
 
   node(nodeId: number): NodeView | undefined {
@@ -249,6 +258,29 @@ function isOlder(report: RangeInfo, known: RangeInfo): boolean {
   if (now.version !== before.version) return now.version < before.version;
   if (now.confVersion !== before.confVersion) return now.confVersion < before.confVersion;
   return report.term < known.term;
+}
+
+function isSameInfo(a: RangeInfo, b: RangeInfo): boolean {
+  return (
+    a.descriptor === b.descriptor &&
+    a.leader === b.leader &&
+    a.term === b.term &&
+    a.joint === b.joint &&
+    a.changePending === b.changePending &&
+    a.bytes === b.bytes &&
+    a.readsPerS === b.readsPerS &&
+    a.writesPerS === b.writesPerS &&
+    a.readBytesPerS === b.readBytesPerS &&
+    a.writeBytesPerS === b.writeBytesPerS &&
+    a.chosen === b.chosen &&
+    a.sizeRemark === b.sizeRemark &&
+    a.progress.length === b.progress.length &&
+    a.progress.every((one, i) => isSameProgress(one, b.progress[i]))
+  );
+}
+
+function isSameProgress(a: ReplicaProgress, b: ReplicaProgress | undefined): boolean {
+  return a.replicaId === b?.replicaId && a.caughtUp === b.caughtUp && a.silentSinceMs === b.silentSinceMs;
 }
 
 function isSameSpan(a: RangeDescriptor, b: RangeDescriptor): boolean {

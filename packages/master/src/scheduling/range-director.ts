@@ -53,11 +53,21 @@ function infoOf(
   const { term, bytes } = report;
   const { joint, changePending, readsPerS, writesPerS, readBytesPerS, writeBytesPerS, sizeRemark } = lead;
   return {
-    ...{ descriptor, term, bytes, joint, changePending, readsPerS, writesPerS },
-    ...{ readBytesPerS, writeBytesPerS, chosen, sizeRemark },
+    descriptor,
+    term,
+    bytes,
+    joint,
+    changePending,
+    readsPerS,
+    writesPerS,
+    readBytesPerS,
+    writeBytesPerS,
+    chosen,
+    sizeRemark,
     leader: descriptor.replicas.find(({ replicaId }) => replicaId === report.replicaId)?.nodeId,
     progress: lead.peers.map(({ replicaId, caughtUp, silentMs }) => ({
-      ...{ replicaId, caughtUp },
+      replicaId,
+      caughtUp,
       silentSinceMs: silentMs >= SILENT_AFTER_MS ? nowMs - silentMs : undefined,
     })),
   };

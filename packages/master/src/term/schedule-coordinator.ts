@@ -21,6 +21,7 @@ import type {
   NodeDescriptor,
   OrderResult,
   PauseSchedulerRequest,
+  RangeDescriptor,
   RangeInstruction,
   SetNodeDutyRequest,
 } from '@remora/protocol';
@@ -63,6 +64,8 @@ export class ScheduleCoordinator implements RangeDirector {
   /** By range: when the ids of a split were allocated, while the split is not reported yet. */
   readonly #splitting = new Map<number, { readonly version: number; readonly atMs: number }>();
   #settings: ClusterSettings | undefined;
+  /** The list of ranges in which those of the model were looked up last. */
+  #ranges: readonly RangeDescriptor[] | undefined;
   #informed = false;
   /** By node: changes of duties that are not answered (CC4, CC5). */
   readonly #dutiesInFlight: number[] = [];
@@ -205,9 +208,12 @@ export class ScheduleCoordinator implements RangeDirector {
     this.scheduling.configure(schedulingSettings(settings));
   }
 
-  /** CC3. */
+  /** CC3. Every range of the model was in the list of ranges when it was reported. */
   #forgetRanges(): void {
     const { model } = this.scheduling;
+    const ranges = this.#deps.state.ranges();
+    if (ranges === this.#ranges) return;
+    this.#ranges = ranges;
     for (const { descriptor } of [...model.ranges()]) {
       const { rangeId } = descriptor;
       if (this.#deps.state.range(rangeId) === undefined) this.scheduling.rangeRemoved(rangeId);

@@ -230,3 +230,47 @@ export const NodeHeartbeatReply = struct('heartbeat reply', {
   viewVersion: field(text, 'The version of the view; the next heartbeat names it.'),
 });
 export interface NodeHeartbeatReply extends Infer<typeof NodeHeartbeatReply> {}
+
+/** Whether two reports of a range say the same. */
+export function isSameReport(a: RangeReport, b: RangeReport): boolean {
+  return (
+    a.replicaId === b.replicaId &&
+    a.epoch.confVersion === b.epoch.confVersion &&
+    a.epoch.version === b.epoch.version &&
+    a.term === b.term &&
+    a.applied === b.applied &&
+    a.bytes === b.bytes &&
+    a.silent === b.silent &&
+    isSameLead(a.lead, b.lead)
+  );
+}
+
+function isSameLead(a: LeaderReport | undefined, b: LeaderReport | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return (
+    a.keys === b.keys &&
+    a.logEntries === b.logEntries &&
+    a.joint === b.joint &&
+    a.changePending === b.changePending &&
+    a.readsPerS === b.readsPerS &&
+    a.readBytesPerS === b.readBytesPerS &&
+    a.writesPerS === b.writesPerS &&
+    a.writeBytesPerS === b.writeBytesPerS &&
+    a.sizeRemark === b.sizeRemark &&
+    a.peers.length === b.peers.length &&
+    a.peers.every((peer, i) => isSamePeer(peer, b.peers[i]))
+  );
+}
+
+function isSamePeer(a: PeerReport, b: PeerReport | undefined): boolean {
+  return (
+    b !== undefined &&
+    a.replicaId === b.replicaId &&
+    a.state === b.state &&
+    a.match === b.match &&
+    a.lagEntries === b.lagEntries &&
+    a.lagBytes === b.lagBytes &&
+    a.caughtUp === b.caughtUp &&
+    a.silentMs === b.silentMs
+  );
+}

@@ -48,7 +48,9 @@ export function tickLeader(s: CoreState): void {
       becomeFollower(s, s.term, NO_REPLICA); // L3
       return;
     }
+    s.missesSome = false;
     for (const pr of s.peers) {
+      if (!pr.active) s.missesSome = true;
       pr.activeBefore = pr.active;
       pr.active = false;
     }

@@ -107,6 +107,11 @@ export class RaftCore {
     return s.role === 'leader' ? 0 : s.time.ticks - s.heardTick;
   }
 
+  /** It leads, and some member was not heard between the last two quorum checks. */
+  get missesSome(): boolean {
+    return this.#s.role === 'leader' && this.#s.missesSome;
+  }
+
   /** One unit of time has passed. `now` is needed for leases only; it may be read a little earlier, never later. */
   tick(now?: Moment): void {
     const { time, dueTick } = this.#s;
@@ -116,7 +121,9 @@ export class RaftCore {
 
   /** The next tick at which there may be work, in the ticks of `RaftConfig.time`. It can move either way. */
   get dueTick(): number {
-    return this.#s.dueTick;
+    const s = this.#s;
+    // Merged heartbeats postpone the election, and leave `dueTick` (S4).
+    return s.dueTick === 0 || s.role === 'leader' ? s.dueTick : s.electionSince + s.electionTimeout;
   }
 
   /** `dueTick` has come; on a shared time the host calls this instead of `tick`. Calling it early does no harm. */

@@ -1,4 +1,5 @@
 /** Parts of a replica's state that only hold data. The files that use them state the rules. */
+import { LazyMap } from '@remora/base';
 import type { Entry, EntryRead, Moment, ReplicaId } from './types.ts';
 
 export const NOBODY: readonly ReplicaId[] = [];
@@ -19,7 +20,7 @@ export class EntryReads {
   wanted: EntryRead[] = [];
   /** Read back, to be applied next. */
   loaded: readonly Entry[] | undefined;
-  readonly #inFlight = new Map<ReplicaId, InFlight>();
+  readonly #inFlight = new LazyMap<ReplicaId, InFlight>();
 
   isInFlight(reader: ReplicaId): boolean {
     return this.#inFlight.has(reader);

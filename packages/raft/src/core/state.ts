@@ -10,7 +10,7 @@
  *     everything. Only merged heartbeats and their answers leave it, because they postpone work and never bring it
  *     forward.
  */
-import { assert } from '@remora/base';
+import { assert, LazyMap, LazySet } from '@remora/base';
 import { ByteMarks } from './byte-marks.ts';
 import type { RaftConfig, RaftInitial } from './config.ts';
 import { RaftLog } from './log.ts';
@@ -79,11 +79,13 @@ export class CoreState {
    */
   guardUntil: number;
   /** Answers in the (pre-)election in progress. */
-  readonly votes = new Map<ReplicaId, boolean>();
+  readonly votes = new LazyMap<ReplicaId, boolean>();
 
   /** Leader only: the others, by id and as a list. */
-  readonly progress = new Map<ReplicaId, Progress>();
+  readonly progress = new LazyMap<ReplicaId, Progress>();
   peers: readonly Progress[] = [];
+  /** Leader only: some member was not heard between the last two quorum checks. */
+  missesSome = false;
   /** Counts changes of the set of steady followers; the source of `Progress.steadyEpoch`. */
   steadyVersion = 0;
   /** Leader only: an entry of the own term is committed. */
@@ -112,7 +114,7 @@ export class CoreState {
   /** The log restarted here; handed out with the next mark. */
   restartAt: SnapshotMeta | undefined;
   /** Followers whose snapshot was requested in this leadership and not reported yet: one at a time each. */
-  readonly snapshotsInFlight = new Set<ReplicaId>();
+  readonly snapshotsInFlight = new LazySet<ReplicaId>();
 
   outbox: Message[] = [];
   readStates: ReadState[] = [];

@@ -213,6 +213,11 @@ export interface StateMachine {
   admitsConf?(change: ConfChange): boolean;
   /** Role, term or leader changed; called between applies, before entries of the new term are applied. */
   roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: number }): void;
+  /**
+   * The group may show another status than before (`Group.status`): it had a turn, its log was cut, or it leads and
+   * does not hear from a member. While nothing of that happens, its status stays as it is.
+   */
+  touched?(): void;
   /** Returns a consistent picture of the applied state; several may be open. */
   snapshot(): StateMachineSnapshot;
   /**

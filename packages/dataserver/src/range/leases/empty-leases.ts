@@ -16,7 +16,7 @@
  *      that have none here (lease-audit.ts). So a later round finishes what a leader leaves undone. A look without an
  *      answer ends nothing.
  */
-import type { Clock, Timer } from '@remora/base';
+import { type Clock, LazyMap, type Timer } from '@remora/base';
 import { endsEmpty, type Leases } from '../../state/leases/leases.ts';
 import type { OtherRanges } from '../reshape/other-ranges.ts';
 
@@ -27,7 +27,7 @@ export interface LeaseRef {
 
 export interface EmptyLeasesDeps {
   readonly clock: Clock;
-  readonly leases: Pick<Leases, 'all' | 'attached'>;
+  readonly leases: Pick<Leases, 'all' | 'attached' | 'size'>;
   readonly others: OtherRanges;
   /** The time from one round to the next. */
   readonly intervalMs?: number | undefined;
@@ -43,7 +43,7 @@ const WAITING_MAX = 1_000;
 export class EmptyLeases {
   readonly #deps: EmptyLeasesDeps;
   /** By id: the incarnation to look at. */
-  readonly #waiting = new Map<bigint, LeaseRef>();
+  readonly #waiting = new LazyMap<bigint, LeaseRef>();
   /** Grows with each term: what was begun in an earlier one is over. */
   #life = 0;
   #serving = false;
@@ -59,7 +59,12 @@ export class EmptyLeases {
   start(): void {
     this.stop();
     this.#serving = true;
-    this.#rest();
+    this.tick();
+  }
+
+  /** Called now and then: a range without leases has no timer. */
+  tick(): void {
+    if (this.#serving && this.#round === undefined && this.#deps.leases.size > 0) this.#rest();
   }
 
   stop(): void {
@@ -68,6 +73,7 @@ export class EmptyLeases {
     this.#looking = false;
     this.#waiting.clear();
     this.#round?.cancel();
+    this.#round = undefined;
     this.#giveUp();
     this.#giveUp = () => {};
   }
@@ -85,10 +91,11 @@ export class EmptyLeases {
   #rest(): void {
     const { clock, leases, intervalMs = INTERVAL_MS } = this.#deps;
     this.#round = clock.setTimer(intervalMs, () => {
+      this.#round = undefined;
       for (const lease of leases.all()) {
         if (endsEmpty(lease) && lease.spans.length === 0 && !leases.attached.any(lease.id)) this.look(lease);
       }
-      this.#rest();
+      this.tick();
     });
   }
 

@@ -8,7 +8,7 @@
  *      slice at a time; marks that are left meanwhile are reported to it.
  * EM3. It knows at most KNOWN_MAX locks. It finds any others in the rows again when it has cleared most of these.
  */
-import { type Bytes, binaryString, type Clock, keyAfter, type Span, type Timer } from '@remora/base';
+import { type Bytes, binaryString, type Clock, keyAfter, LazyMap, type Span, type Timer } from '@remora/base';
 import {
   clearingOfMarks,
   firstMark,
@@ -52,7 +52,7 @@ const SEARCHED_MAX = 500;
 
 export class EndedMarks {
   readonly #deps: EndedMarksDeps;
-  readonly #known = new Map<string, Marked>();
+  readonly #known = new LazyMap<string, Marked>();
   /** Continues from sweep to sweep: new locks come at the end. */
   #turn = this.#known.entries();
   /** EM2. Where the search continues; undefined: it is over. */

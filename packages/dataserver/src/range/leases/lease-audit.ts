@@ -45,6 +45,9 @@ export class LeaseAudit {
   readonly #deps: LeaseAuditDeps;
   /** Grows with each term: what was begun in an earlier one is over. */
   #life = 0;
+  #serving = false;
+  /** A round is in progress, or the pause before it. */
+  #busy = false;
   #timer: Timer | undefined;
   #giveUp: () => void = () => {};
 
@@ -55,22 +58,29 @@ export class LeaseAudit {
   /** Called once this replica leads and has applied an entry of its own term. */
   start(): void {
     this.stop();
-    this.#rest();
+    this.#serving = true;
+    this.tick();
+  }
+
+  /** Called now and then: a range without references has no timer. */
+  tick(): void {
+    if (this.#serving && !this.#busy && this.#deps.references.size > 0) this.#rest();
   }
 
   stop(): void {
     this.#life++;
+    this.#serving = false;
+    this.#busy = false;
     this.#timer?.cancel();
     this.#giveUp();
     this.#giveUp = () => {};
   }
 
   #rest(): void {
+    this.#busy = this.#deps.references.size > 0;
+    if (!this.#busy) return;
     this.#after(this.#deps.intervalMs ?? INTERVAL_MS, () => {
-      const { references } = this.#deps;
-      this.#next(
-        references.size === 0 ? [] : Array.from(references.all(), ({ id, incarnation }) => ({ id, incarnation })),
-      );
+      this.#next(Array.from(this.#deps.references.all(), ({ id, incarnation }) => ({ id, incarnation })));
     });
   }
 

@@ -1,4 +1,4 @@
-import { ServiceError } from '@remora/base';
+import { LazyMap, ServiceError } from '@remora/base';
 
 /** Handlers for the ends of leases, or of parts of their attachments. */
 interface EndHandlers<End> {
@@ -28,7 +28,7 @@ export class LeaseEndPace<End> {
   /** Index into `#waiting`: the ends before it were started. */
   #gone = 0;
   /** The rows of each end in progress, and their sum. */
-  readonly #underWay = new Map<End, number>();
+  readonly #underWay = new LazyMap<End, number>();
   #rows = 0;
   #going = false;
 

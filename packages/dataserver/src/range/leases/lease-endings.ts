@@ -12,7 +12,7 @@
  *      it, such as STALE_EPOCH when the record goes to another range by a split or a merge (CM3 of commands.ts). A
  *      caller that repeats the request under the same request id is routed there.
  */
-import { type Clock, ServiceError, type Span } from '@remora/base';
+import { type Clock, LazyMap, ServiceError, type Span } from '@remora/base';
 import type { LeaseCommand } from '@remora/protocol';
 import type { Lease, Leases } from '../../state/leases/leases.ts';
 import type { OtherRanges } from '../reshape/other-ranges.ts';
@@ -43,8 +43,8 @@ const WAITING_MAX = 10_000;
 export class LeaseEndings {
   readonly #deps: LeaseEndingsDeps;
   /** By lease and start of the span: the function that cancels the call. */
-  readonly #telling = new Map<string, () => void>();
-  readonly #waiting = new Map<bigint, GoneDone[]>();
+  readonly #telling = new LazyMap<string, () => void>();
+  readonly #waiting = new LazyMap<bigint, GoneDone[]>();
   #waits = 0;
   /** Grows with each term: what was begun in an earlier one is over. */
   #life = 0;

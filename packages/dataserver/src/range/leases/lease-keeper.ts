@@ -1,4 +1,4 @@
-import { type Clock, ServiceError, type Timer } from '@remora/base';
+import { type Clock, LazyMap, ServiceError, type Timer } from '@remora/base';
 import { TTL_NEVER_MS } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import type { Lease, Leases } from '../../state/leases/leases.ts';
@@ -84,9 +84,9 @@ const SWEEP_MS = 100;
 export class LeaseKeeper {
   readonly #deps: LeaseKeeperDeps;
   readonly #checkpointMs: number;
-  readonly #kept = new Map<bigint, Kept>();
+  readonly #kept = new LazyMap<bigint, Kept>();
   /** LK3, LK6. Leases with an undecided proposal, since the deadlines of the term were stopped. */
-  readonly #undecided = new Map<bigint, Kept>();
+  readonly #undecided = new LazyMap<bigint, Kept>();
   #term = 0;
   /** The term of the proposals that are counted. */
   #countedTerm = 0;

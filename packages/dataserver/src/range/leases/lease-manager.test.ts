@@ -55,7 +55,7 @@ class HomeBed {
   #state(): RangeState {
     const descriptor = { revisionSource: 'master' };
     const rest = { leases: this.leases, bounds: { routed: ALL }, delays: { all: () => [] }, descriptor };
-    return { ...rest, revision: 20 } as unknown as RangeState;
+    return { ...rest, references: { size: 0 }, revision: 20 } as unknown as RangeState;
   }
 
   grant(id: bigint): void {

@@ -58,14 +58,19 @@ export class LeaseManager {
     const { clock, engine, state, others, commands, term, checkpointMs, auditMs, rangeTimeMs } = deps;
     this.#deps = deps;
     this.keeper = new LeaseKeeper({
-      ...{ clock, leases: state.leases, checkpointMs },
+      clock,
+      leases: state.leases,
+      checkpointMs,
       propose: (command, done) => commands.propose(command, (outcome) => done(outcome?.ok === true)),
     });
     this.#delays = new LockDelays(clock, state.delays, (command, done) =>
       commands.propose(command, (outcome) => done(outcome?.ok === true)),
     );
     this.#marks = new EndedMarks({
-      ...{ clock, rangeTimeMs, view: lockReader(engine), routed: () => state.bounds.routed },
+      clock,
+      rangeTimeMs,
+      view: lockReader(engine),
+      routed: () => state.bounds.routed,
       propose: (command, done) => commands.propose(command, () => done()),
     });
     // Follow-up work of an entry does not belong into the step that applies it.
@@ -73,18 +78,25 @@ export class LeaseManager {
       clock.setImmediate(() => done(outcome?.ok === true));
     };
     this.#registrar = new LeaseRegistrar({
-      ...{ state, others, term },
+      state,
+      others,
+      term,
       propose: (command, done) => commands.proposeAlone(command, (_error, outcome) => soon(done, outcome)),
     });
     this.#endings = new LeaseEndings({
-      ...{ clock, others, leases: state.leases },
+      clock,
+      others,
+      leases: state.leases,
       isHome: (id) => spanContains(state.bounds.routed, leaseKey(id)),
       propose: (command, done) => commands.propose(command, (outcome) => soon(done, outcome)),
     });
     this.#endRevision = new LeaseEndRevision(deps);
     this.#empty = new EmptyLeases({ clock, others, leases: state.leases, intervalMs: auditMs });
     this.#audit = new LeaseAudit({
-      ...{ clock, others, references: state.references, intervalMs: auditMs },
+      clock,
+      others,
+      references: state.references,
+      intervalMs: auditMs,
       span: () => attachableSpan(state.bounds),
       isEmpty: (id) => !state.references.attached.any(id),
       onEmpty: (lease) => this.#empty.look(lease),
@@ -121,6 +133,12 @@ export class LeaseManager {
     this.#audit.stop();
     this.#empty.stop();
     this.#registrar.abandon(error);
+  }
+
+  /** Called now and then while this replica serves. */
+  tick(): void {
+    this.#audit.tick();
+    this.#empty.tick();
   }
 
   /** The range has other keys now, and perhaps other leases. */

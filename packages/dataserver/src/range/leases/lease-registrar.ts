@@ -12,7 +12,7 @@
  *      range was notified.
  * RG4. A lease that its home does not know is left to apply, which refuses the command.
  */
-import { ServiceError, type Span, spanContains } from '@remora/base';
+import { LazyMap, ServiceError, type Span, spanContains } from '@remora/base';
 import type { Command, CommandResult, LeaseCommand } from '@remora/protocol';
 import { attachableSpan } from '../../state/bounds.ts';
 import { leaseKey } from '../../state/keys.ts';
@@ -52,7 +52,7 @@ const ROUNDS_MAX = 256;
 export class LeaseRegistrar {
   readonly #deps: LeaseRegistrarDeps;
   /** By lease and incarnation. */
-  readonly #inFlight = new Map<string, Registration>();
+  readonly #inFlight = new LazyMap<string, Registration>();
   #waiting = 0;
 
   constructor(deps: LeaseRegistrarDeps) {

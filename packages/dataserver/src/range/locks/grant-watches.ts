@@ -1,4 +1,4 @@
-import { binaryString } from '@remora/base';
+import { binaryString, LazyMap, LazySet } from '@remora/base';
 import { type GrantNews, type LockId, type LockNotice, lockPrefix } from '@remora/lock';
 
 /** A holder's question about its grant. */
@@ -30,11 +30,11 @@ interface Watch {
 export class GrantWatches {
   readonly #look: Look;
   /** By lock and version. */
-  readonly #byLock = new Map<string, Map<number, Set<Watch>>>();
+  readonly #byLock = new LazyMap<string, Map<number, Set<Watch>>>();
   /** Versions whose grant has ended: the watches of these are examined. */
-  readonly #ended = new Map<string, { readonly lock: LockId; readonly version: number }>();
+  readonly #ended = new LazyMap<string, { readonly lock: LockId; readonly version: number }>();
   /** Watches that are examined individually. */
-  readonly #concerned = new Set<Watch>();
+  readonly #concerned = new LazySet<Watch>();
 
   constructor(look: Look) {
     this.#look = look;

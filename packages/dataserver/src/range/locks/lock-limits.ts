@@ -10,6 +10,7 @@
  *      costs as much as there are locks. So a full session with many locks is refused several times before its locks
  *      are counted again.
  */
+import { LazyMap } from '@remora/base';
 import { DATA_BYTES_MAX, type LockCommand, type LockView, ownerStatus, WAITERS_MAX, waitersOf } from '@remora/lock';
 import type { Command } from '@remora/protocol';
 import type { RangeState } from '../../state/range-state.ts';
@@ -48,7 +49,7 @@ export class LockLimits {
    * By lease: acquires that may be admitted before its locks are counted again; below 0: acquires that are refused
    * before that (LL3).
    */
-  readonly #left = new Map<bigint, number>();
+  readonly #left = new LazyMap<bigint, number>();
   #term = 0;
 
   /** `view` reads the newest state. */

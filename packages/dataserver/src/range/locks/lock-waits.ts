@@ -1,4 +1,4 @@
-import { binaryString } from '@remora/base';
+import { binaryString, LazyMap } from '@remora/base';
 import { type LockId, type LockNotice, type LockResult, lockPrefix, type Owner } from '@remora/lock';
 
 type Answer = (result: LockResult) => void;
@@ -8,7 +8,7 @@ type Answer = (result: LockResult) => void;
  * used to answer, and losing them only delays the answer (traps 21).
  */
 export class LockWaits {
-  readonly #open = new Map<string, Set<Answer>>();
+  readonly #open = new LazyMap<string, Set<Answer>>();
 
   /** Open calls. */
   get calls(): number {

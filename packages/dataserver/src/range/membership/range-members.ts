@@ -21,6 +21,11 @@ export class RangeMembers {
     this.#clock = clock;
   }
 
+  /** Something has happened to the group of the range. */
+  touched(): void {
+    this.liveness.touched();
+  }
+
   termBegan(): void {
     this.liveness.clear();
   }

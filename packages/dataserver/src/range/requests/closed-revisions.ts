@@ -1,4 +1,4 @@
-import { ServiceError } from '@remora/base';
+import { LazySet, ServiceError } from '@remora/base';
 import type { Group, Refusal } from '@remora/raft';
 import type { RevisionSource } from '../../revisions/revision-drawer.ts';
 import type { RangeFields } from '../../state/range-fields.ts';
@@ -79,7 +79,7 @@ export class ClosedRevisions {
   #closed = 0;
   #round: Round | undefined;
   #waiting: Waiting[] = [];
-  readonly #passing = new Set<Passing>();
+  readonly #passing = new LazySet<Passing>();
 
   constructor(deps: ClosedRevisionsDeps) {
     this.#deps = deps;

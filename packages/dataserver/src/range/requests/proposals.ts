@@ -1,4 +1,4 @@
-import { type Clock, ServiceError, unreachable } from '@remora/base';
+import { type Clock, LazyMap, ServiceError, unreachable } from '@remora/base';
 import {
   type BatchedCommand,
   type Command,
@@ -55,7 +55,7 @@ export class Proposals {
   #queue: PendingCommand[] = [];
   #queuedBytes = 0;
   #scheduled = false;
-  readonly #inFlight = new Map<number, ProposedEntry>();
+  readonly #inFlight = new LazyMap<number, ProposedEntry>();
   /** The entry that apply took last; it may still wait for cold data. */
   #taken: ProposedEntry | undefined;
   /** The index of that entry. */

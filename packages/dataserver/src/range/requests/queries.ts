@@ -1,4 +1,4 @@
-import { type Clock, type Engine, type Logger, ServiceError, toServiceError } from '@remora/base';
+import { type Clock, type Engine, LazyMap, type Logger, ServiceError, toServiceError } from '@remora/base';
 import { type GrantNews, grantNews, type LockId, type Owner, ownerStatus, queryLocks } from '@remora/lock';
 import type { Epoch, LeaseInfo, Query, QueryResult } from '@remora/protocol';
 import { intersection } from '../../state/bounds.ts';
@@ -92,7 +92,7 @@ export class Queries {
   readonly #context: ReplicaContext;
   readonly #deps: QueryDeps;
   /** The handlers that end each query which waits for an event. */
-  readonly #awaiting = new Map<Interrupt, Awaiting>();
+  readonly #awaiting = new LazyMap<Interrupt, Awaiting>();
 
   constructor(context: ReplicaContext, deps: QueryDeps) {
     this.#context = context;

@@ -1,4 +1,4 @@
-import { type ServiceError, spanCovers } from '@remora/base';
+import { LazySet, type ServiceError, spanCovers } from '@remora/base';
 import type { Epoch, LockWatchRequest, WatchCreate } from '@remora/protocol';
 import type { LockListeners } from '../../lock-watch/lock-listeners.ts';
 import type { RangeBounds } from '../../state/bounds.ts';
@@ -12,7 +12,7 @@ export class RangeWatches {
   readonly #context: ReplicaContext;
   readonly #hub: WatchHub;
   readonly #lockListeners: LockListeners;
-  readonly #streams = new Set<WatchStream>();
+  readonly #streams = new LazySet<WatchStream>();
 
   constructor(
     context: ReplicaContext,

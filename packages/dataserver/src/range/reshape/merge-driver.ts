@@ -27,6 +27,7 @@ export interface MergeDriverDeps {
   readonly dialer: Pick<RpcDialer, 'channel'>;
   readonly replica: (rangeId: number) => ServedReplica | undefined;
   readonly replicas: () => Iterable<ServedReplica>;
+  readonly sealed: () => readonly ServedReplica[];
 }
 
 /** An ordered merge. */
@@ -133,7 +134,7 @@ export class MergeDriver {
   /** MD2. Called about every second. */
   housekeep(): void {
     this.#pauses.keepOnly({ has: (rangeId) => this.#deps.replica(rangeId)?.serving === true });
-    const sealed = [...this.#deps.replicas()].filter(({ state }) => state.merging.seal !== undefined);
+    const sealed = this.#deps.sealed();
     if (sealed.length === 0) return;
     for (const target of this.#deps.replicas()) {
       if (this.isMerging(target.rangeId)) continue;

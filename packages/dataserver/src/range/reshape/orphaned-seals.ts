@@ -14,6 +14,7 @@ export interface OrphanedSealsDeps {
   readonly logger: Logger;
   readonly dialer: Pick<RpcDialer, 'channel'>;
   readonly replicas: () => Iterable<ServedReplica>;
+  readonly sealed: () => readonly ServedReplica[];
   /** All ranges, as the masters last reported them. */
   readonly knownRanges: () => readonly RangeDescriptor[];
 }
@@ -40,9 +41,11 @@ export class OrphanedSeals {
 
   /** Called about every second. */
   housekeep(): void {
-    const here = [...this.#deps.replicas()];
     this.#looks++;
-    for (const source of here) {
+    const sealed = this.#deps.sealed();
+    if (sealed.length === 0) return;
+    const here = [...this.#deps.replicas()];
+    for (const source of sealed) {
       const { seal } = source.state.merging;
       if (seal !== undefined && source.serving && !here.some((by) => hasWordOn(seal, source, by))) {
         this.#ask(source, seal);

@@ -51,3 +51,36 @@ test('a replica is silent since it was heard last, and one that nobody has heard
   liveness.clear();
   expect(liveness.silentMs(peer(2, false), 11_000)).toBe(0);
 });
+
+test('a replica that was heard at the last look was heard until shortly before this one, however long ago that was', () => {
+  const liveness = new PeerLiveness();
+  const peer = (heardLately: boolean) => ({ replica: 1, heardLately }) as ProgressStatus;
+  liveness.look([peer(true)], 1_000);
+  expect(liveness.allHeard).toBe(true);
+  liveness.touched();
+  expect(liveness.allHeard).toBe(false);
+  liveness.look([peer(false)], 25_000);
+  expect([liveness.allHeard, liveness.silentMs(peer(false), 25_000)]).toEqual([false, 1_000]);
+  liveness.look([peer(false)], 26_000);
+  expect(liveness.silentMs(peer(false), 27_000)).toBe(3_000);
+});
+
+test('a range that nobody uses keeps no rates, and says when there is load again', () => {
+  const clock = new ManualClock();
+  let begun = 0;
+  const load = new RangeLoad(clock, () => begun++);
+  expect([load.quiet, load.rates().readsPerS]).toEqual([true, 0]);
+  load.read(1);
+  load.read(1);
+  expect([load.quiet, begun]).toEqual([false, 1]);
+  for (let i = 0; i < 200; i++) {
+    clock.advance(1_000);
+    load.rates();
+  }
+  expect([load.quiet, load.rates()]).toEqual([
+    true,
+    { readsPerS: 0, readBytesPerS: 0, writesPerS: 0, writeBytesPerS: 0 },
+  ]);
+  load.wrote(1);
+  expect([load.quiet, begun]).toEqual([false, 2]);
+});

@@ -6,7 +6,7 @@ const SMOOTHING_MS = 10_000;
 const SPAN_MIN_MS = 500;
 
 /** Events per second, smoothed exponentially. Counting costs an addition. */
-export class Rate {
+class Rate {
   #counted = 0;
   #sinceMs: number;
   #perS = 0;
@@ -17,6 +17,10 @@ export class Rate {
 
   count(amount: number): void {
     this.#counted += amount;
+  }
+
+  get quiet(): boolean {
+    return this.#counted === 0 && this.#perS < QUIET_PER_S;
   }
 
   perS(nowMs: number): number {
@@ -30,40 +34,66 @@ export class Rate {
   }
 }
 
-/** The load on a range's leader. */
+/** Rates approach 0 without end: when all are below this, they count as 0. */
+const QUIET_PER_S = 0.01;
+
+interface Rates {
+  readonly reads: Rate;
+  readonly readBytes: Rate;
+  readonly writes: Rate;
+  readonly writeBytes: Rate;
+}
+
+const NO_LOAD = { readsPerS: 0, readBytesPerS: 0, writesPerS: 0, writeBytesPerS: 0 };
+
+/** The load on a range's leader. A range that nobody uses keeps no rates. */
 export class RangeLoad {
   readonly #clock: Clock;
-  readonly #reads: Rate;
-  readonly #readBytes: Rate;
-  readonly #writes: Rate;
-  readonly #writeBytes: Rate;
+  readonly #onBegin: () => void;
+  #rates: Rates | undefined;
 
-  constructor(clock: Clock) {
+  /** `onBegin`: there is load where there was none. */
+  constructor(clock: Clock, onBegin: () => void = () => {}) {
     this.#clock = clock;
-    const nowMs = clock.monotonicMs();
-    this.#reads = new Rate(nowMs);
-    this.#readBytes = new Rate(nowMs);
-    this.#writes = new Rate(nowMs);
-    this.#writeBytes = new Rate(nowMs);
+    this.#onBegin = onBegin;
+  }
+
+  /** There is no load, and there has been none for a while. */
+  get quiet(): boolean {
+    return this.#rates === undefined;
   }
 
   read(bytes: number): void {
-    this.#reads.count(1);
-    this.#readBytes.count(bytes);
+    const { reads, readBytes } = this.#rates ?? this.#begin();
+    reads.count(1);
+    readBytes.count(bytes);
   }
 
   wrote(bytes: number): void {
-    this.#writes.count(1);
-    this.#writeBytes.count(bytes);
+    const { writes, writeBytes } = this.#rates ?? this.#begin();
+    writes.count(1);
+    writeBytes.count(bytes);
+  }
+
+  #begin(): Rates {
+    const nowMs = this.#clock.monotonicMs();
+    const [reads, readBytes] = [new Rate(nowMs), new Rate(nowMs)];
+    this.#rates = { reads, readBytes, writes: new Rate(nowMs), writeBytes: new Rate(nowMs) };
+    this.#onBegin();
+    return this.#rates;
   }
 
   rates() {
+    if (this.#rates === undefined) return NO_LOAD;
+    const { reads, readBytes, writes, writeBytes } = this.#rates;
     const nowMs = this.#clock.monotonicMs();
-    return {
-      readsPerS: this.#reads.perS(nowMs),
-      readBytesPerS: this.#readBytes.perS(nowMs),
-      writesPerS: this.#writes.perS(nowMs),
-      writeBytesPerS: this.#writeBytes.perS(nowMs),
+    const rates = {
+      readsPerS: reads.perS(nowMs),
+      readBytesPerS: readBytes.perS(nowMs),
+      writesPerS: writes.perS(nowMs),
+      writeBytesPerS: writeBytes.perS(nowMs),
     };
+    if (reads.quiet && readBytes.quiet && writes.quiet && writeBytes.quiet) this.#rates = undefined;
+    return rates;
   }
 }

@@ -41,47 +41,12 @@ export function mayHaveChanged(replica: ReportedReplica, told: RangeReport, sile
   );
 }
 
-export function isSameReport(a: RangeReport, b: RangeReport): boolean {
-  return (
-    a.replicaId === b.replicaId &&
-    a.epoch.confVersion === b.epoch.confVersion &&
-    a.epoch.version === b.epoch.version &&
-    a.term === b.term &&
-    a.applied === b.applied &&
-    a.bytes === b.bytes &&
-    a.silent === b.silent &&
-    isSameLead(a.lead, b.lead)
-  );
-}
-
-function isSameLead(a: LeaderReport | undefined, b: LeaderReport | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  return (
-    a.keys === b.keys &&
-    a.logEntries === b.logEntries &&
-    a.joint === b.joint &&
-    a.changePending === b.changePending &&
-    a.readsPerS === b.readsPerS &&
-    a.readBytesPerS === b.readBytesPerS &&
-    a.writesPerS === b.writesPerS &&
-    a.writeBytesPerS === b.writeBytesPerS &&
-    a.sizeRemark === b.sizeRemark &&
-    a.peers.length === b.peers.length &&
-    a.peers.every((peer, i) => isSamePeer(peer, b.peers[i]))
-  );
-}
-
-function isSamePeer(a: PeerReport, b: PeerReport | undefined): boolean {
-  return (
-    b !== undefined &&
-    a.replicaId === b.replicaId &&
-    a.state === b.state &&
-    a.match === b.match &&
-    a.lagEntries === b.lagEntries &&
-    a.lagBytes === b.lagBytes &&
-    a.caughtUp === b.caughtUp &&
-    a.silentMs === b.silentMs
-  );
+/** Whether the report stays as it is until something happens to the range: no rate falls, and no silence grows. */
+export function isAtRest({ silent, lead }: RangeReport): boolean {
+  if (silent || lead === undefined) return !silent;
+  const { readsPerS, readBytesPerS, writesPerS, writeBytesPerS, peers } = lead;
+  if (readsPerS + readBytesPerS + writesPerS + writeBytesPerS > 0) return false;
+  return peers.every(({ silentMs }) => silentMs === 0);
 }
 
 function leaderReport({ group, state, load, members, splitReasons }: ReportedReplica, nowMs: number): LeaderReport {

@@ -62,6 +62,10 @@ export class RangeSize {
     this.#writtenBefore = 0;
   }
 
+  get measuring(): boolean {
+    return this.#running;
+  }
+
   /** The approximate size of the range, rather too high: the last measurement plus everything written since. */
   get estimate(): number {
     return (this.#measured?.bytes ?? this.#deps.state.bytes) + this.#writtenBefore + this.#written;

@@ -1,4 +1,4 @@
-import { type Bytes, binaryString, type Engine, type Row, type Span } from '@remora/base';
+import { type Bytes, binaryString, type Engine, LazyMap, type Row, type Span } from '@remora/base';
 import { type LockId, type LockNames, lockOfKey } from '@remora/lock';
 import { LOCK_SPACE } from '@remora/protocol';
 import { boundsOf, intersection } from '../bounds.ts';
@@ -25,7 +25,7 @@ export class Attachments {
   readonly #engine: Engine;
   readonly #prefixOf: (id: bigint) => Buffer;
   /** By lease: the common prefix of the names of its locks' rows. */
-  readonly #locksNames = new Map<bigint, string>();
+  readonly #locksNames = new LazyMap<bigint, string>();
 
   constructor(engine: Engine, prefixOf: (id: bigint) => Buffer) {
     this.#engine = engine;

@@ -15,7 +15,7 @@
  *      BL2), until the audit has ended the earlier one. Only a merge with a source that went on alone is not refused
  *      (merge.ts MG2): nothing may rely on that merge to stop a node.
  */
-import { type Engine, equalBytes, type Row, type Span } from '@remora/base';
+import { type Engine, equalBytes, LazyMap, type Row, type Span } from '@remora/base';
 import { SpanKind, schema, storedRow } from '@remora/protocol';
 import { isReferenceKey, leaseIdOfReference, referenceKey, referencesSpan } from '../keys.ts';
 import { hasKey, minusSpan, plusSpan, type SpanSet } from '../span-set.ts';
@@ -44,7 +44,7 @@ export class LeaseReferences {
   readonly #rangeId: () => number;
   /** What belongs to those leases in this range. */
   readonly attached: Attachments;
-  readonly #byId = new Map<bigint, LeaseReference>();
+  readonly #byId = new LazyMap<bigint, LeaseReference>();
 
   constructor(engine: Engine, rangeId: () => number) {
     this.#engine = engine;

@@ -2,6 +2,7 @@ import {
   type Bytes,
   compareBytes,
   type Engine,
+  LazyMap,
   prefixEnd,
   ServiceError,
   type Span,
@@ -60,8 +61,8 @@ export class Leases {
   readonly #engine: Engine;
   /** What belongs to them in this range. */
   readonly attached: Attachments;
-  readonly #alive = new Map<bigint, Lease>();
-  readonly #ending = new Map<bigint, Lease>();
+  readonly #alive = new LazyMap<bigint, Lease>();
+  readonly #ending = new LazyMap<bigint, Lease>();
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -217,7 +218,7 @@ export class Leases {
     }
   }
 
-  #find(id: bigint): readonly [Map<bigint, Lease>, Lease | undefined] {
+  #find(id: bigint): readonly [LazyMap<bigint, Lease>, Lease | undefined] {
     const leases = this.#alive.has(id) ? this.#alive : this.#ending;
     return [leases, leases.get(id)];
   }

@@ -1,4 +1,4 @@
-import { binaryString, type Engine, type Span, spanContains, spanCovers } from '@remora/base';
+import { binaryString, type Engine, LazyMap, type Span, spanContains, spanCovers } from '@remora/base';
 import { type DelayedHold, delayedHolds, type LockId, lockPrefix, type Owner } from '@remora/lock';
 import { LOCK_SPACE } from '@remora/protocol';
 import { intersection } from '../bounds.ts';
@@ -17,7 +17,7 @@ const LOCKS: Span = { start: Buffer.from([LOCK_SPACE]), end: Buffer.from([LOCK_S
  */
 export class DelayedHolds {
   readonly #engine: Engine;
-  readonly #holds = new Map<string, DelayedHold>();
+  readonly #holds = new LazyMap<string, DelayedHold>();
 
   constructor(engine: Engine) {
     this.#engine = engine;

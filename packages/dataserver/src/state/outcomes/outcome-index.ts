@@ -10,7 +10,7 @@
  *     equals that of an overflowed id, which is rare. Ids crafted to share one hash overflow, and finding them there is
  *     no slower than in any map.
  */
-import { assert } from '@remora/base';
+import { assert, LazyMap } from '@remora/base';
 import { type OutcomeEntries, PAGE_ENTRIES_MAX } from './outcome-entries.ts';
 
 /** The place of an outcome. */
@@ -26,16 +26,20 @@ const SLOTS_PER_ID = 2;
 /** The index shrinks when it has this many slots per id, so that it does not alternate between sizes. */
 const SLOTS_PER_ID_MAX = 16;
 
+/** Those of an index without outcomes, shared by all: nothing is written to them. */
+const NO_HASHES = new Int32Array(SLOTS_MIN);
+const NO_PLACES = new Float64Array(SLOTS_MIN);
+
 export class OutcomeIndex {
-  #hashes = new Int32Array(SLOTS_MIN);
+  #hashes = NO_HASHES;
   /** For each slot: the number of the page times `PAGE_ENTRIES_MAX`, plus the place in it. */
-  #places = new Float64Array(SLOTS_MIN);
+  #places = NO_PLACES;
   /** X1, X3. Places by hash, and then by id. */
-  readonly #overflow = new Map<number, Map<string, number>>();
+  readonly #overflow = new LazyMap<number, Map<string, number>>();
   #overflowed = 0;
   /** Pages have numbers of their own here, because the same page may have other numbers in other ranges. */
-  readonly #pages = new Map<number, OutcomeEntries>();
-  readonly #numbers = new Map<OutcomeEntries, number>();
+  readonly #pages = new LazyMap<number, OutcomeEntries>();
+  readonly #numbers = new LazyMap<OutcomeEntries, number>();
   #nextPage = 0;
   /** The page that was numbered last: nearly every new outcome is in it. */
   #latest: OutcomeEntries | undefined;
@@ -107,6 +111,10 @@ export class OutcomeIndex {
   }
 
   #insert(hash: number, place: number): void {
+    if (this.#hashes === NO_HASHES) {
+      this.#hashes = new Int32Array(SLOTS_MIN);
+      this.#places = new Float64Array(SLOTS_MIN);
+    }
     const first = this.#bucketOf(hash);
     for (let slot = first; slot < first + BUCKET_SLOTS; slot++) {
       if (this.#hashes[slot] !== 0) continue;

@@ -60,6 +60,8 @@ export class Merge implements Scheduler {
     'mergesUnderWayMax',
   ] as const;
   #watched = new Map<number, Watched>();
+  /** What it looked at last: nothing else decides which pairs are watched. */
+  #looked: { readonly version: number; readonly merging: MergePolicy } | undefined;
 
   copy(): Merge {
     const copy = new Merge();
@@ -89,6 +91,9 @@ export class Merge implements Scheduler {
   /** MN2. */
   #look(view: SchedulingView): void {
     const { model, settings, nowMs } = view;
+    const { merging } = settings;
+    if (this.#looked?.version === model.version && this.#looked.merging === merging) return;
+    this.#looked = { version: model.version, merging };
     const watched = new Map<number, Watched>();
     for (const rangeId of model.idsInKeyOrder()) {
       const target = model.range(rangeId);

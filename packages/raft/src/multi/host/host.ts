@@ -12,7 +12,7 @@
  * H6. A host without heartbeats to send wakes for its groups only, but within `electionTicks` − `catchUpTicksMax`: the
  *     ticks made up for after a stall are then fewer than an election timeout has (ticker.ts T2).
  */
-import { assert, type Clock, type Logger, loopSection, type Random, silentLogger } from '@remora/base';
+import { assert, type Clock, type Logger, loopSection, type Random, Rotation, silentLogger } from '@remora/base';
 import type { TraceEvent } from '../../core/trace.ts';
 import type { ReplicaId, TickTime } from '../../core/types.ts';
 import type { Group, GroupOptions, RaftHost } from '../host-api.ts';
@@ -88,6 +88,8 @@ export function createRaftHost(options: RaftHostOptions): NodeRaftHost {
 
 /** How often the host checks that it is connected to the nodes of all members. */
 const REACH_TICKS = 80;
+/** How many groups it asks for their members each time. */
+const REACH_GROUPS = 256;
 
 class Host implements NodeRaftHost {
   readonly #given: RaftHostOptions;
@@ -108,6 +110,10 @@ class Host implements NodeRaftHost {
   #ticksSinceBeat = 0;
   /** The first tick connects to the others. */
   #ticksSinceReach = REACH_TICKS;
+  readonly #reachedFor = new Rotation(() => this.#groups.values());
+  /** The nodes of members: as the last round over all groups found them, and as the current one has found so far. */
+  #peers: ReadonlySet<NodeId> = new Set();
+  #peersFound = new Set<NodeId>();
   #ticksSinceSilenceCheck = 0;
   readonly #wheel = new TickWheel();
   readonly #time: TickTime = { ticks: 0, now: undefined };
@@ -380,10 +386,14 @@ class Host implements NodeRaftHost {
     this.#ticksSinceReach += ticks;
     if (transport.reach === undefined || this.#ticksSinceReach < REACH_TICKS) return;
     this.#ticksSinceReach = 0;
-    const nodes = new Set<NodeId>();
-    for (const runner of this.#groups.values()) for (const node of runner.peerNodes()) nodes.add(node);
-    nodes.delete(this.#given.nodeId);
-    for (const node of nodes) transport.reach(node);
+    for (const runner of this.#reachedFor.next(REACH_GROUPS)) {
+      for (const node of runner.peerNodes()) this.#peersFound.add(node);
+    }
+    this.#peersFound.delete(this.#given.nodeId);
+    for (const node of new Set([...this.#peers, ...this.#peersFound])) transport.reach(node);
+    if (!this.#reachedFor.atStart) return;
+    this.#peers = this.#peersFound;
+    this.#peersFound = new Set();
   }
 
   /** Checked rarely, so that it adds no cost per group and tick. */

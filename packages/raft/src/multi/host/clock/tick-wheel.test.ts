@@ -54,15 +54,28 @@ describe('tick wheel', () => {
     expect(ticks.ticksToNext(9)).toBe(1);
   });
 
-  test('a group that puts something off is asked in vain once, then when it is due', () => {
+  test('a group that puts something off is asked when it is due, and wakes nobody before', () => {
     const { ticks, now, run } = wheel();
     const member = new Member(now, 10);
     ticks.schedule(member);
     run(8);
     member.dueTick = 17;
     run(20);
-    expect(member.asked).toEqual([10, 17]);
+    expect(member.asked).toEqual([17]);
     expect(member.done).toEqual([17]);
+  });
+
+  test('a node wakes for a tick at which one group is due, though others were postponed (W3)', () => {
+    const { ticks, now, run } = wheel();
+    const members = [new Member(now, 3), new Member(now, 3), new Member(now, 5)];
+    for (const member of members) ticks.schedule(member);
+    for (const member of members.slice(0, 2)) member.dueTick = 20;
+    expect(ticks.ticksToNext(9)).toBe(5);
+    run(6);
+    expect(members.map(({ asked }) => asked)).toEqual([[], [], [5]]);
+    expect(ticks.ticksToNext(30)).toBe(14);
+    run(15);
+    expect(members.map(({ done }) => done)).toEqual([[20], [20], [5]]);
   });
 
   test('a group that brings something forward is asked then, and not a second time at its old place', () => {

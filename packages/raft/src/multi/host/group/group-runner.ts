@@ -51,7 +51,7 @@ const NOT_LEADER: Refused = { refused: 'notLeader' };
 export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, HeartbeatReceiver {
   readonly groupId: GroupId;
   readonly replicaId: ReplicaId;
-  readonly logger: Logger;
+  #logger: Logger | undefined;
   readonly snapshots: GroupSnapshots;
   /** Managed by the host: whether the group waits for the next turn. */
   dirty = false;
@@ -76,7 +76,6 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
     assert(options.conf.voters.length > 0 || applied.index === 0, 'nothing can be applied without membership');
     this.groupId = groupId;
     this.replicaId = replicaId;
-    this.logger = host.logger.child({ group: groupId, replica: replicaId });
     this.#host = host;
     // Not the recovered state: that would stay in memory for ever.
     const { stateMachine, locate, firstWaitTicks, firstRetryTicks, firstLeader } = options;
@@ -94,7 +93,9 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
       applied: applied.index,
       restarted: recovered !== undefined,
       unpersisted: restartAt !== undefined,
-      ...{ firstWaitTicks, firstRetryTicks, firstLeader },
+      firstWaitTicks,
+      firstRetryTicks,
+      firstLeader,
     });
     this.#merged = new MergedFollowers({
       core: this.#core,
@@ -133,6 +134,11 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
   }
 
   // ---------------------------------------------------------------------------------------------- Group
+
+  get logger(): Logger {
+    this.#logger ??= this.#host.logger.child({ group: this.groupId, replica: this.replicaId });
+    return this.#logger;
+  }
 
   get closed(): boolean {
     return this.#closed;
@@ -231,6 +237,7 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
     this.#cached.update();
     this.#host.log.compact(this.groupId, compactTo);
     this.#host.stats.compactions++;
+    this.#stateMachine.touched?.();
   }
 
   tellCommits(): void {
@@ -264,6 +271,7 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
   elapsed(): void {
     this.#core.elapsed();
     if (this.#core.hasReady()) this.#host.markDirty(this);
+    if (this.#core.missesSome) this.#stateMachine.touched?.();
   }
 
   /** Ticks since this replica heard a leader; 0 while it leads. */
@@ -369,6 +377,7 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
     this.#merged.sync();
     if (this.#core.appendsWait) this.#appendsWait(ready?.persist);
     this.#host.schedule(this);
+    this.#stateMachine.touched?.();
     if (ready === undefined) return;
     this.#apply.push(ready.committed);
     this.#reads.confirmed(ready.readStates);

@@ -6,6 +6,7 @@
  * most `STEPS_MAX` steps. If more would be needed, for example while a snapshot holds the log for long, every second
  * one is dropped.
  */
+import { LazySet } from '@remora/base';
 import type { LogOutline, LogPosition } from '../../../core/types.ts';
 
 interface Step extends LogPosition {
@@ -26,7 +27,7 @@ export class LogTail {
   readonly #limits: { readonly entries: number; readonly bytes: number };
   readonly #stepEntries: number;
   readonly #stepBytes: number;
-  readonly #holds = new Set<TailHold>();
+  readonly #holds = new LazySet<TailHold>();
   #steps: Step[] = [];
   /** Changed in place: it moves with every entry. */
   readonly #last: { -readonly [K in keyof Step]: Step[K] };
@@ -37,7 +38,7 @@ export class LogTail {
     this.#limits = limits;
     this.#stepEntries = Math.max(1, Math.floor(limits.entries / 64));
     this.#stepBytes = Math.max(1, Math.floor(limits.bytes / 64));
-    this.#last = { ...start, bytes: 0 };
+    this.#last = { index: start.index, term: start.term, bytes: 0 };
     this.#compacted = start.index;
   }
 
@@ -53,7 +54,7 @@ export class LogTail {
       last.index - step.index >= this.#stepEntries ||
       last.bytes - step.bytes >= this.#stepBytes
     ) {
-      this.#steps.push({ ...last });
+      this.#steps.push({ index: last.index, term: last.term, bytes: last.bytes });
       if (this.#steps.length > STEPS_MAX) this.#steps = this.#steps.filter((_, i) => i % 2 === 0); // the newest stays
     }
   }

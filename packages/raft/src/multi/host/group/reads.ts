@@ -8,6 +8,7 @@
  * Q3. Every call is answered exactly once.
  * Q4. A read under a lease needs no round: it must reflect only what was committed when it arrived (core/lease.ts E7).
  */
+import { LazyMap } from '@remora/base';
 import type { ReadState, Refusal } from '../../../core/types.ts';
 
 export type ReadDone = (refused: Refusal | undefined) => void;
@@ -15,7 +16,7 @@ export type ReadDone = (refused: Refusal | undefined) => void;
 export class ReadQueue {
   readonly #pendingMax: number;
   #queued: ReadDone[] = [];
-  readonly #rounds = new Map<number, ReadDone[]>();
+  readonly #rounds = new LazyMap<number, ReadDone[]>();
   /** Confirmed, by growing index. */
   readonly #confirmed: { readonly index: number; readonly calls: readonly ReadDone[] }[] = [];
   #pending = 0;

@@ -2,6 +2,7 @@
  * The nodes of a group's replicas: from its descriptor or, until that names them, from their messages. A replica never
  * moves.
  */
+import { LazyMap } from '@remora/base';
 import type { ReplicaId } from '../../../core/types.ts';
 import type { ReplicaLocator } from '../../host-api.ts';
 import type { NodeId } from '../../ports.ts';
@@ -11,7 +12,7 @@ const HEARD_MAX = 16;
 
 export class ReplicaPlaces {
   readonly #described: ReplicaLocator;
-  readonly #heard = new Map<ReplicaId, NodeId>();
+  readonly #heard = new LazyMap<ReplicaId, NodeId>();
   /** The last answer of `nodeOf`. */
   #last: { readonly replica: ReplicaId; readonly node: NodeId } | undefined;
 

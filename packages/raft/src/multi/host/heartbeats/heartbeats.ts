@@ -176,9 +176,9 @@ class Outgoing {
       if (!first) return this.#refuseAll(); // M3
     }
     const no = refused.length === 0 ? undefined : new Set(refused.map(({ groupId }) => groupId));
-    for (const [groupId, { sender, follower, since }] of this.#members) {
+    for (const { sender, follower, since } of this.#members.values()) {
       if (since > sequence) continue; // M2
-      if (no?.has(groupId) === true) sender.heartbeatRefused(follower);
+      if (no?.has(sender.groupId) === true) sender.heartbeatRefused(follower);
       else sender.heartbeatAnswered(follower, sent);
     }
   }
