@@ -16,4 +16,4 @@ export { Authority, type Verdict } from './permissions/authority.ts';
 export type { Principal } from './principal.ts';
 export { ROOT } from './root.ts';
 export { AUTH_LIMITS, type AuthLimits, checkAuthChange } from './state/auth-limits.ts';
-export { AuthState, FIRST_AUTH } from './state/auth-state.ts';
+export { AuthState, FIRST_AUTH, type FirstRoot } from './state/auth-state.ts';

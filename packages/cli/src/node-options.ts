@@ -59,7 +59,7 @@ export const nodeSchema = defineOptions({
     listenHost: {
       type: string({ placeholder: '<host>' }),
       default: '127.0.0.1',
-      desc: 'Address to listen on. Any address but loopback requires TLS for clients and nodes, and client certificates, or --insecure.',
+      desc: 'Address to listen on. Any address but loopback requires TLS for clients and nodes, and authentication, or --insecure.',
       group: 'Network',
     },
     clientPort: {
@@ -105,7 +105,7 @@ export const nodeSchema = defineOptions({
     insecure: {
       type: list(oneOf(INSECURITIES)),
       default: [],
-      desc: 'Beyond loopback, what to leave open: clients (they may use plain text), peers (nodes use plain text), anonymous (clients need no certificate). Everybody who reaches the ports can then read or change what they protect.',
+      desc: 'Beyond loopback, what to leave open: clients (they may use plain text), peers (nodes use plain text), anonymous (the cluster is founded without authentication). Everybody who reaches the ports can then read or change what they protect.',
       group: 'Network',
     },
     ...tlsOptions,
@@ -119,6 +119,11 @@ export const nodeSchema = defineOptions({
       type: list(member(), { maxLength: 9 }),
       default: [],
       desc: 'Founding members and their peer addresses (n1=10.0.0.1:7481,n2=...), identical on all of them. Without it and without --join, the node forms a cluster by itself.',
+      group: 'Cluster',
+    },
+    initialRootPasswordFile: {
+      type: string({ placeholder: '<file>' }),
+      desc: 'File with the password of the first user, root, of a new cluster, which then has authentication from the beginning. Give it to all founding members. Ignored once the cluster is founded. Beyond loopback, a cluster founded without it has a root who logs in with a client certificate.',
       group: 'Cluster',
     },
     clusterToken: {
@@ -339,7 +344,7 @@ export const nodeSchema = defineOptions({
     {
       between: ['listenHost', 'insecure'],
       holds: (options) => isExposureAllowed('anonymous', areClientsKnown(options), options),
-      must: 'be a loopback address, or clients must show certificates: give --tls-client-ca and --tls-client-certificates required, or serve everybody by --insecure anonymous',
+      must: 'be a loopback address, or the cluster needs authentication: give --initial-root-password-file, or --tls-client-ca and --tls-client-certificates required (root then logs in with the certificate "remora cert client root" makes), or serve everybody by --insecure anonymous',
     },
     {
       between: ['advertisePeer', 'listenHost'],
@@ -355,6 +360,11 @@ export const nodeSchema = defineOptions({
       between: ['join', 'initialCluster'],
       holds: ({ join, initialCluster }) => join.length === 0 || initialCluster.length === 0,
       must: 'not be given together with --initial-cluster: a node either founds a cluster or joins one',
+    },
+    {
+      between: ['initialRootPasswordFile', 'join'],
+      holds: ({ initialRootPasswordFile, join }) => initialRootPasswordFile === undefined || join.length === 0,
+      must: 'not be given together with --join: the cluster that the node joins has its users already',
     },
     {
       between: ['initialCluster', 'name'],

@@ -8,7 +8,7 @@ import {
   type Store,
 } from '@remora/dataserver';
 import { Admission, AdmittedBackend, AuthorisedBackend, type BackendInFlight, RangeBackend } from '@remora/gateway';
-import { type Master, MasterFinder, NodeAgent } from '@remora/master';
+import { type FoundingPlan, type Master, MasterFinder, NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
   type ClusterView,
@@ -33,6 +33,8 @@ import { CommandError } from '../exit-codes.ts';
 import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
 import { Closers } from './closers.ts';
 import { type Founders, foundersOf, shownClusterId } from './cluster/cluster-identity.ts';
+import { ExposureCheck } from './cluster/exposure-check.ts';
+import { foundingPlan, isFresh } from './cluster/founding.ts';
 import { joinCluster } from './cluster/join.ts';
 import { keptUsers } from './cluster/kept-users.ts';
 import { KnownCluster } from './cluster/known-cluster.ts';
@@ -120,6 +122,7 @@ class Node implements AssembledNode {
   readonly #cluster: KnownCluster;
   /** Users and roles. */
   readonly #auth: KnownAuth;
+  readonly #exposure: ExposureCheck;
   readonly #standing: PeerRefusalPolicy;
   #roles: NodeRoles | undefined;
   #health: NodeHealth | undefined;
@@ -133,6 +136,11 @@ class Node implements AssembledNode {
       masterKnows: (nodeId) => this.#roles?.master?.state.named(nodeId),
     });
     this.#auth = keptUsers({ ...parts, hurry: () => this.#agent?.hurry() });
+    this.#exposure = new ExposureCheck({
+      ...{ ...parts, known: this.#auth, isNew: isFresh(parts.records) },
+      isFounded: () => this.#isFounded(),
+      onRefused: (error) => this.#fail(error),
+    });
     this.#standing = new PeerRefusalPolicy({
       ...parts,
       isMember: () => this.#cluster.hasTaken(this.#nodeId),
@@ -151,7 +159,7 @@ class Node implements AssembledNode {
   }
 
   async start(): Promise<void> {
-    const { options, platform, clock, random, logger } = this.#parts;
+    const { options, platform, clock, random, logger, founders } = this.#parts;
     const descriptor = await this.#identify();
     let host: NodeRaftHost | undefined;
     await discardUnfinishedSnapshots(platform.stagingDisk);
@@ -166,7 +174,9 @@ class Node implements AssembledNode {
     const peers = this.#peers(descriptor, identities);
     host = this.#host(log, peers);
     const dialer = this.#dialer(descriptor, registry, identities);
-    const seat = this.#masterReplica({ host, engine, checkpointer, recovered }, registry);
+    const hasher = this.#passwordHasher();
+    const founding = founders && (await foundingPlan({ ...this.#parts, hasher }));
+    const seat = this.#masterReplica({ host, engine, checkpointer, recovered }, registry, founding);
     const finder = this.#finder(dialer, seat);
     const health = this.#newHealth(host, finder);
     const drawer = this.#drawer(finder);
@@ -202,7 +212,7 @@ class Node implements AssembledNode {
     };
     const authorised = new AuthorisedBackend({ ranges, known: this.#auth, clock });
     const backend = new AdmittedBackend(authorised, admission);
-    const authenticator = this.#authenticator();
+    const authenticator = new Authenticator({ known: this.#auth, hasher, clock, random });
     await peers.listen(registry);
     this.#closers.add('peer port', () => peers.close());
     const handOverAll = (): Promise<void> => {
@@ -210,7 +220,7 @@ class Node implements AssembledNode {
       return handOver(seat.master === undefined ? groups : [seat.master.group, ...groups], clock);
     };
     this.#closers.add('leaderships returned by their previous holders', handOverAll);
-    this.#startAgent(descriptor, finder, { store, seat, health });
+    this.#startAgent(descriptor, finder, { store, seat, health, founding });
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
       ...{
@@ -409,9 +419,9 @@ class Node implements AssembledNode {
 
   // -------------------------------------------------------------------------------------------- roles
 
-  #masterReplica(deps: StateDeps, registry: RpcRegistry): MasterReplica {
+  #masterReplica(deps: StateDeps, registry: RpcRegistry, founding: FoundingPlan | undefined): MasterReplica {
     const seat = createMasterReplica({
-      ...{ ...this.#parts, ...deps, registry },
+      ...{ ...this.#parts, ...deps, registry, founding },
       nodeId: this.#nodeId,
       clusterId: this.#clusterId,
       onFailure: (error) => this.#fail(error),
@@ -420,11 +430,10 @@ class Node implements AssembledNode {
     return seat;
   }
 
-  #authenticator(): Authenticator {
-    const { clock, random, platform } = this.#parts;
-    const hasher = new PasswordHasher(() => platform.passwordThread());
+  #passwordHasher(): PasswordHasher {
+    const hasher = new PasswordHasher(() => this.#parts.platform.passwordThread());
     this.#closers.add('passwords', async () => hasher.close());
-    return new Authenticator({ known: this.#auth, hasher, clock, random });
+    return hasher;
   }
 
   #drawer(finder: MasterFinder): RevisionDrawer {
@@ -450,6 +459,7 @@ class Node implements AssembledNode {
   #newHealth(host: NodeRaftHost, finder: MasterFinder): NodeHealth {
     const { clock, founders, options, platform } = this.#parts;
     this.#health = new NodeHealth({
+      exposure: this.#exposure,
       ...{ clock, founders, nodeId: this.#nodeId, name: options.name, cluster: this.#cluster },
       space: () => platform.space(),
       reserveBytes: options.diskReserve,
@@ -458,6 +468,18 @@ class Node implements AssembledNode {
       mastersSilence: () => finder.silence,
     });
     return this.#health;
+  }
+
+  /** Of the first answer of the masters in this life. */
+  #sayIgnored(): void {
+    const { initialRootPasswordFile: file } = this.#parts.options;
+    if (file === undefined) return;
+    const message = 'the cluster was founded before; --initial-root-password-file has no effect any more';
+    this.#parts.logger.info({ file }, message);
+  }
+
+  #isFounded(): boolean {
+    return (this.#cluster.view?.ranges.length ?? 0) > 0;
   }
 
   #finder(dialer: ClosableDialer, seat: MasterReplica): MasterFinder {
@@ -474,9 +496,14 @@ class Node implements AssembledNode {
   #startAgent(
     descriptor: NodeDescriptor,
     finder: MasterFinder,
-    parts: { readonly store: Store | undefined; readonly seat: MasterReplica; readonly health: NodeHealth },
+    parts: {
+      readonly store: Store | undefined;
+      readonly seat: MasterReplica;
+      readonly health: NodeHealth;
+      readonly founding: FoundingPlan | undefined;
+    },
   ): void {
-    const { store, seat, health } = parts;
+    const { store, seat, health, founding } = parts;
     const { clock, random, logger, options, platform } = this.#parts;
     let known: { readonly ranges: ClusterView['ranges']; readonly epochs: ReadonlyMap<number, Epoch> } | undefined;
     const agent = new NodeAgent(
@@ -491,6 +518,7 @@ class Node implements AssembledNode {
           hasMaster: seat.master !== undefined,
           conditions: health.own(),
           authRevision: this.#auth.revision,
+          ...(founding !== undefined && !this.#isFounded() && { founding: founding.kind }),
           ...(store?.heartbeat.report(complete) ?? { ranges: [], results: [] }),
         }),
         changedSince: ({ ranges }) => {
@@ -501,7 +529,12 @@ class Node implements AssembledNode {
           return store?.changedSince((rangeId) => epochs.get(rangeId)) ?? [];
         },
         onTask: (task) => performTask(task, { store, seat }, { logger, onFailure: (error) => this.#fail(error) }),
-        onView: (view, incarnations) => this.#cluster.learn(view, incarnations),
+        onView: (view, incarnations) => {
+          const isFirst = this.#cluster.view === undefined;
+          this.#cluster.learn(view, incarnations);
+          if (isFirst && this.#isFounded()) this.#sayIgnored();
+          this.#exposure.look();
+        },
         onAuth: (image, sentMs) => this.#auth.learn(image, sentMs),
         onSplitPolicy: (policy) => store?.splitBy(policy),
         onConditions: (conditions) => health.learn(conditions),

@@ -69,6 +69,8 @@ export interface NodePlatform {
   readonly trustDomain?: () => string | undefined;
   /** When each certificate of this node expires; absent without TLS. */
   readonly certificates?: () => readonly CertificateExpiry[];
+  /** Reads a file that an operator has made, such as one with a password. */
+  readSecret(file: string): Promise<string>;
   /** Hashes passwords, one after the other, without holding the event loop. */
   passwordThread(): PasswordThread;
   openEngine(deps: EngineDeps): Promise<Engine>;

@@ -1,5 +1,6 @@
 /** A node as a process: sockets, files, LevelDB and the system's clock, with the parts from `assemble.ts`. */
 
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { passwordThread } from '@remora/auth';
 import {
@@ -126,6 +127,7 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     space: diskSpace(dataDir.path, { clock, logger, reserveBytes: options.diskReserve }),
     stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),
     passwordThread,
+    readSecret: (file) => readFile(file, 'utf8'),
     openEngine: (deps) => openLevelEngine({ ...deps, dir: join(dataDir.path, 'engine') }),
     createHost: createRaftHost,
     connect: (target, self, verify) => dialRpc(target, self, clock, verify, connector),
