@@ -19,6 +19,7 @@ import {
   STRANGER_LIMITS,
   saysFull,
   sectionedClock,
+  warnOfLooseMode,
 } from '@remora/base';
 import { countSections, createMetrics, createPinoLogger } from '@remora/base/node';
 import { openLevelEngine, StoreDamagedError, StoreOpenError } from '@remora/dataserver';
@@ -38,7 +39,6 @@ import { assembleNode } from './assemble.ts';
 import { foundersOf } from './cluster/cluster-identity.ts';
 import { type DataDir, openDataDir } from './files/data-dir.ts';
 import { diskSpace } from './files/disk-space.ts';
-import { warnOfLooseMode } from './files/loose-mode.ts';
 import type { NodePlatform, PeerRefusal, Peers, PeersDeps } from './platform.ts';
 import { Entry } from './ports/entry.ts';
 import { NodeTls } from './ports/node-tls.ts';
@@ -62,7 +62,7 @@ export async function startNode(
     random,
     ...(founders === undefined ? {} : { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
   }).catch(sayIfStorage);
-  await warnOfLooseMode(dataDir.path, logger);
+  await warnOfLooseMode(dataDir.path, 'the data directory', logger);
   const platform = processPlatform(options, { clock, random, logger, dataDir, tls, connector: tls.connector });
   const endSections = countSections(platform.metrics, clock);
   const end = (): void => {
