@@ -117,8 +117,8 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     name: 'certificates-make-up-for-bad-tokens',
     rule: 'a token that is not valid is refused, even if there is a certificate (authenticator.ts AU1)',
     file: 'packages/auth/src/authenticator.ts',
-    find: 'if (token !== undefined) return this.#ofToken(token); // AU1',
-    replace: 'if (token !== undefined && certificateName === undefined) return this.#ofToken(token);',
+    find: 'if (token !== undefined) return { name:',
+    replace: 'if (token !== undefined && certificateName === undefined) return { name:',
     killedBy: {
       file: AUTHENTICATOR,
       test: 'a token counts before a certificate, and one that is not valid is refused in spite of it (AU1)',

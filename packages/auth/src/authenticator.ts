@@ -12,9 +12,12 @@
  *      under a key that only this process has.
  * AU6. Who is asking follows from what the node knew last, so that root can log in when the masters are lost. What a
  *      caller may do then, decisions know (known-auth.ts KA2, KA5).
+ * AU7. Each log-in, and each token that is refused, is recorded once: here, whichever door it came through.
  */
 import { createHmac } from 'node:crypto';
-import { type Bytes, type Clock, type Random, ServiceError } from '@remora/base';
+import { type Bytes, type Clock, type Logger, type Random, RareLog, ServiceError, toServiceError } from '@remora/base';
+import type { Door } from '@remora/protocol';
+import { type Audit, NO_AUDIT } from './audit/audit.ts';
 import type { LogIn, PasswordHasher } from './credentials/password-hasher.ts';
 import { checkToken, readToken, signToken, TOKEN_LIFE_MS, type Token } from './credentials/tokens.ts';
 import type { KnownAuth } from './known-auth.ts';
@@ -25,12 +28,17 @@ export interface Credentials {
   readonly token: string | undefined;
   /** The name of the verified certificate of the connection. */
   readonly certificateName: string | undefined;
+  readonly door: Door;
+  /** The address of the caller, without its port. */
+  readonly address: string | undefined;
 }
 
 /** What doors need to know who is asking. */
 export interface Identification {
   /** Whether authentication is off, so that nobody needs to be identified. */
   readonly isOff: boolean;
+  /** Whether doors need not call `identify`: authentication is off, and nothing is audited. */
+  readonly asksNobody: boolean;
   /** @throws ServiceError `UNAUTHENTICATED` for a token that is not valid */
   identify(credentials: Credentials): Principal | undefined;
   /**
@@ -52,7 +60,13 @@ export interface AuthenticatorDeps {
   readonly hasher: PasswordHasher;
   readonly clock: Clock;
   readonly random: Pick<Random, 'bytes'>;
+  readonly audit?: Audit | undefined;
+  readonly logger: Pick<Logger, 'warn'>;
 }
+
+/** Why callers could not prove who they are. */
+export const REFUSED_LOG_INS = ['password', 'token', 'busy', 'off'] as const;
+export type RefusedLogIns = Readonly<Record<(typeof REFUSED_LOG_INS)[number], number>>;
 
 /** AU5. */
 const PASSWORDS_MAX = 1_000;
@@ -73,7 +87,13 @@ export class Authenticator implements Identification {
   readonly #passwords = new Map<string, string>();
   readonly #passwordKey: Bytes;
 
-  constructor({ known, hasher, clock, random }: AuthenticatorDeps) {
+  readonly #audit: Audit;
+  readonly #log: RareLog;
+  readonly #refused = { password: 0, token: 0, busy: 0, off: 0 };
+
+  constructor({ known, hasher, clock, random, logger, audit = NO_AUDIT }: AuthenticatorDeps) {
+    this.#audit = audit;
+    this.#log = new RareLog(clock, logger);
     this.#passwordKey = random.bytes(KEY_BYTES);
     this.#known = known;
     this.#hasher = hasher;
@@ -84,22 +104,57 @@ export class Authenticator implements Identification {
     return this.#known.isOff;
   }
 
-  identify({ token, certificateName }: Credentials): Principal | undefined {
-    if (this.#known.isOff) return undefined; // AU2
-    if (token !== undefined) return this.#ofToken(token); // AU1
-    return certificateName === undefined ? undefined : { name: certificateName, method: 'certificate' };
+  get asksNobody(): boolean {
+    return this.#known.isOff && !this.#audit.isOn;
   }
 
-  #ofToken(text: string): Principal {
+  /** Since the node started. */
+  get refused(): RefusedLogIns {
+    return this.#refused;
+  }
+
+  identify({ token, certificateName, door, address }: Credentials): Principal | undefined {
+    if (this.#known.isOff) return this.#nobody(door, address); // AU2
+    if (token !== undefined) return { name: this.#userOf(token, door, address), method: 'token', door, address }; // AU1
+    if (certificateName === undefined) return this.#nobody(door, address);
+    return { name: certificateName, method: 'certificate', door, address };
+  }
+
+  /** The audit log shows from where nobody asks. */
+  #nobody(door: Door, address: string | undefined): Principal | undefined {
+    return this.#audit.isOn ? { name: undefined, method: 'none', door, address } : undefined;
+  }
+
+  /** AU7. */
+  #userOf(token: string, door: Door, address: string | undefined): string {
+    try {
+      return this.#ofToken(token).name;
+    } catch (error) {
+      this.#refuse('token', { name: undefined, method: 'token', door, address }, toServiceError(error));
+      throw error;
+    }
+  }
+
+  /** AU7. The node's own log has the first of a minute, for each reason. */
+  #refuse(why: (typeof REFUSED_LOG_INS)[number], principal: Principal, error: ServiceError): void {
+    this.#refused[why]++;
+    const { name: user, door, address } = principal;
+    this.#log.warn(why, { user, door, address, reason: error.message }, 'refused a log-in');
+    const action = why === 'token' ? 'useToken' : 'logIn';
+    this.#audit.record({ action, decision: 'failed', principal, reason: error.message });
+  }
+
+  #ofToken(text: string): { readonly name: string } {
     const token = this.#tokenOf(text);
     checkToken(token, this.#lastKnown().user(token.user), this.#clock.wallMs());
-    return { name: token.user, method: 'token' };
+    return { name: token.user };
   }
 
   async identifyByPassword(logIn: LogIn): Promise<Principal | undefined> {
-    if (this.#known.isOff) return undefined; // AU2
+    const { user: name, door, address } = logIn;
+    if (this.#known.isOff) return this.#nobody(door, address); // AU2
     const hash = createHmac('sha256', this.#passwordKey).update(`${logIn.user}\0${logIn.password}`).digest('base64');
-    const principal: Principal = { name: logIn.user, method: 'password' };
+    const principal: Principal = { name, method: 'password', door, address };
     const token = this.#passwords.get(hash);
     if (token !== undefined && this.#isValid(token)) return principal;
     if (this.#passwords.size >= PASSWORDS_MAX) this.#passwords.clear();
@@ -139,8 +194,24 @@ export class Authenticator implements Identification {
     return this.#hasher.hash(password);
   }
 
-  /** AU3. */
+  /** AU7. */
   async logIn(logIn: LogIn): Promise<string> {
+    const { user: name, door, address } = logIn;
+    const principal: Principal = { name, method: 'password', door, address };
+    try {
+      const token = await this.#tokenFor(logIn);
+      this.#audit.record({ action: 'logIn', decision: 'allowed', principal });
+      return token;
+    } catch (cause) {
+      const error = toServiceError(cause);
+      const why = error.code === 'UNAUTHENTICATED' ? 'password' : error.code === 'AUTH_REFUSED' ? 'off' : 'busy';
+      this.#refuse(why, principal, error);
+      throw error;
+    }
+  }
+
+  /** AU3. */
+  async #tokenFor(logIn: LogIn): Promise<string> {
     if (this.#known.isOff) {
       throw new ServiceError('AUTH_REFUSED', 'authentication is off, so nobody can log in', {
         details: { etcd: 'authNotEnabled' },

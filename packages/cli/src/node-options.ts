@@ -22,6 +22,7 @@ import { areClientsKnown, INSECURITIES, isExposureAllowed } from './exposure.ts'
 import { DEFAULT_BASE_PORT } from './local-ports.ts';
 import { hostname, label, member, NAME } from './node-option-types.ts';
 import { rangeOptions } from './range-options.ts';
+import { auditOptions, foundingOptions, SECURITY_RELATIONS } from './security-options.ts';
 import { clientTlsMode, peerTlsMode, TLS_RELATIONS, tlsOptions } from './tls-options.ts';
 
 export const ROLES = ['master', 'data', 'gateway'] as const;
@@ -121,11 +122,7 @@ export const nodeSchema = defineOptions({
       desc: 'Founding members and their peer addresses (n1=10.0.0.1:7481,n2=...), identical on all of them. Without it and without --join, the node forms a cluster by itself.',
       group: 'Cluster',
     },
-    initialRootPasswordFile: {
-      type: string({ placeholder: '<file>' }),
-      desc: 'File with the password of the first user, root, of a new cluster, which then has authentication from the beginning. Give it to all founding members. Ignored once the cluster is founded. Beyond loopback, a cluster founded without it has a root who logs in with a client certificate.',
-      group: 'Cluster',
-    },
+    ...foundingOptions,
     clusterToken: {
       type: string({ placeholder: '<token>', maxLength: 128 }),
       default: 'remora',
@@ -271,6 +268,7 @@ export const nodeSchema = defineOptions({
       desc: 'Maximum bytes of partly received requests from one address. At least --request-bytes-max plus 4 MiB.',
       group: 'Limits',
     },
+    ...auditOptions,
     logLevel: { type: oneOf(LOG_LEVELS), default: 'info', desc: 'Lowest level that is logged.', group: 'Logging' },
     logFormat: {
       type: oneOf(['json', 'pretty']),
@@ -319,6 +317,7 @@ export const nodeSchema = defineOptions({
       must: 'be at least --request-bytes-max plus 4MiB, or the largest request could never arrive',
     },
     ...RANGE_RELATIONS,
+    ...SECURITY_RELATIONS,
     ...TLS_RELATIONS,
     {
       between: ['snapshotBytesPerSecondBusy'],
@@ -360,11 +359,6 @@ export const nodeSchema = defineOptions({
       between: ['join', 'initialCluster'],
       holds: ({ join, initialCluster }) => join.length === 0 || initialCluster.length === 0,
       must: 'not be given together with --initial-cluster: a node either founds a cluster or joins one',
-    },
-    {
-      between: ['initialRootPasswordFile', 'join'],
-      holds: ({ initialRootPasswordFile, join }) => initialRootPasswordFile === undefined || join.length === 0,
-      must: 'not be given together with --join: the cluster that the node joins has its users already',
     },
     {
       between: ['initialCluster', 'name'],

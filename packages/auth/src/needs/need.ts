@@ -13,8 +13,8 @@ export type PlainNeed =
   | { readonly type: 'lock'; readonly verb: LockVerb; readonly namespace: string; readonly name: Bytes }
   /** All locks of a namespace whose names begin with the prefix. An empty namespace: of all namespaces. */
   | { readonly type: 'locks'; readonly verb: LockVerb; readonly namespace: string; readonly prefix: Bytes }
-  /** The role root. `what` completes "needs the role root to …". */
-  | { readonly type: 'root'; readonly what: string; readonly withoutMasters?: true }
+  /** The role root. `what` completes "needs the role root to …". `looks`: it changes nothing, so it is not audited. */
+  | { readonly type: 'root'; readonly what: string; readonly withoutMasters?: true; readonly looks?: true }
   /** Any user who has logged in. */
   | { readonly type: 'anyUser'; readonly withoutMasters?: true };
 

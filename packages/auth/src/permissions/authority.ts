@@ -118,14 +118,26 @@ function whyNot(user: string | undefined, need: PlainNeed): string {
   return `the user "${user}" ${missing(need)}`;
 }
 
+/** `write the key "a"`. For people. */
+export function needText(need: Exclude<PlainNeed, { readonly type: 'root' | 'anyUser' }>): string {
+  switch (need.type) {
+    case 'keys':
+      return `${need.access} ${spanText(need)}`;
+    case 'lock':
+      return `${need.verb} the lock ${nameText(need.name)} of the namespace "${need.namespace}"`;
+    case 'locks':
+      return `${need.verb} ${locksText(need)}`;
+    default:
+      return unreachable(need);
+  }
+}
+
 function missing(need: PlainNeed): string {
   switch (need.type) {
     case 'keys':
-      return `may not ${need.access} ${spanText(need)}`;
     case 'lock':
-      return `may not ${need.verb} the lock ${nameText(need.name)} of the namespace "${need.namespace}"`;
     case 'locks':
-      return `may not ${need.verb} ${locksText(need)}`;
+      return `may not ${needText(need)}`;
     case 'root':
       return `needs the role root to ${need.what}`;
     case 'anyUser':
@@ -135,7 +147,8 @@ function missing(need: PlainNeed): string {
   }
 }
 
-function spanText({ key, end }: { readonly key: Bytes; readonly end?: Bytes }): string {
+/** `the key "a"`. */
+export function spanText({ key, end }: { readonly key: Bytes; readonly end?: Bytes }): string {
   if (end === undefined) return `the key ${nameText(key)}`;
   return end.length === 0 ? `the keys from ${nameText(key)} on` : `the keys from ${nameText(key)} to ${nameText(end)}`;
 }

@@ -1,4 +1,4 @@
-import { Authenticator, type KnownAuth, PasswordHasher } from '@remora/auth';
+import { Authenticator, type KnownAuth, NO_AUDIT, PasswordHasher } from '@remora/auth';
 import { type Engine, formatAddress } from '@remora/base';
 import {
   type Checkpointer,
@@ -91,7 +91,7 @@ export interface NodeRoles {
   readonly inFlight: () => Readonly<BackendInFlight>;
 }
 
-export interface AssembledNode extends RunningNode {
+export interface AssembledNode extends Omit<RunningNode, 'reload'> {
   /** Absent until the node has reached this point of its start. */
   readonly roles: NodeRoles | undefined;
 }
@@ -210,9 +210,10 @@ class Node implements AssembledNode {
         return seat.master;
       },
     };
-    const authorised = new AuthorisedBackend({ ranges, known: this.#auth, clock });
+    const { audit = NO_AUDIT } = platform;
+    const authorised = new AuthorisedBackend({ ranges, known: this.#auth, clock, audit });
     const backend = new AdmittedBackend(authorised, admission);
-    const authenticator = new Authenticator({ known: this.#auth, hasher, clock, random });
+    const authenticator = new Authenticator({ known: this.#auth, hasher, clock, random, logger, audit });
     await peers.listen(registry);
     this.#closers.add('peer port', () => peers.close());
     const handOverAll = (): Promise<void> => {
@@ -231,6 +232,7 @@ class Node implements AssembledNode {
         backend,
         authenticator,
         known: this.#auth,
+        audit,
         admission,
         inFlight,
         host,

@@ -2,14 +2,13 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { passwordThread } from '@remora/auth';
+import { AuditLog, passwordThread } from '@remora/auth';
 import {
   type Clock,
   type Connector,
   DISK_FULL_ADVICE,
   DiskFailedError,
   type Logger,
-  type Metrics,
   nodeClock,
   nodeDisk,
   nodeRandom,
@@ -21,7 +20,7 @@ import {
   sectionedClock,
   warnOfLooseMode,
 } from '@remora/base';
-import { countSections, createMetrics, createPinoLogger } from '@remora/base/node';
+import { countSections, createMetrics, createPinoLogger, type MetricsRegistry } from '@remora/base/node';
 import { openLevelEngine, StoreDamagedError, StoreOpenError } from '@remora/dataserver';
 import { type Caller, createRpcService, dialRpc, incarnationDigest, type RpcService } from '@remora/protocol';
 import {
@@ -36,7 +35,9 @@ import { CommandError } from '../exit-codes.ts';
 import { inputLimitsOf, type NodeOptions } from '../node-options.ts';
 import { VERSION } from '../version.ts';
 import { assembleNode } from './assemble.ts';
+import { auditMetrics } from './audit-metrics.ts';
 import { foundersOf } from './cluster/cluster-identity.ts';
+import { openAuditFile } from './files/audit-file.ts';
 import { type DataDir, openDataDir } from './files/data-dir.ts';
 import { diskSpace } from './files/disk-space.ts';
 import type { NodePlatform, PeerRefusal, Peers, PeersDeps } from './platform.ts';
@@ -63,7 +64,9 @@ export async function startNode(
     ...(founders === undefined ? {} : { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
   }).catch(sayIfStorage);
   await warnOfLooseMode(dataDir.path, 'the data directory', logger);
-  const platform = processPlatform(options, { clock, random, logger, dataDir, tls, connector: tls.connector });
+  const audit = await openAuditLog(options, { clock, logger });
+  const platform = processPlatform(options, { clock, random, logger, dataDir, tls, connector: tls.connector, audit });
+  if (audit !== undefined) auditMetrics(platform.metrics, audit);
   const endSections = countSections(platform.metrics, clock);
   const end = (): void => {
     endSections();
@@ -77,9 +80,24 @@ export async function startNode(
   failed.catch(() => {}); // The caller watches it.
   return {
     failed,
-    stop: () => node.stop().finally(end),
-    ...(tls.isUsed && { reloadCertificates: () => tls.reload() }),
+    async stop() {
+      await node.stop().finally(end);
+      await audit?.close();
+    },
+    async reload() {
+      audit?.reopen();
+      await tls.reload();
+    },
   };
+}
+
+async function openAuditLog(
+  { auditLog, auditWrites: writes }: NodeOptions,
+  ports: { readonly clock: Clock; readonly logger: Logger },
+): Promise<AuditLog | undefined> {
+  if (auditLog === undefined) return undefined;
+  const timeText = (wallMs: number) => new Date(wallMs).toISOString();
+  return new AuditLog({ ...ports, timeText, writes, sink: await openAuditFile(auditLog) });
 }
 
 /**
@@ -111,10 +129,14 @@ interface ProcessParts {
   readonly tls: NodeTls;
   /** Opens connections to other nodes. */
   readonly connector: Connector | undefined;
+  readonly audit: AuditLog | undefined;
 }
 
-function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatform & { readonly metrics: Metrics } {
-  const { clock, random, logger, dataDir, tls, connector } = parts;
+function processPlatform(
+  options: NodeOptions,
+  parts: ProcessParts,
+): NodePlatform & { readonly metrics: MetricsRegistry } {
+  const { clock, random, logger, dataDir, tls, connector, audit } = parts;
   const metrics = createMetrics({ process: true });
   const ports = new PortMetrics(metrics);
   return {
@@ -126,6 +148,7 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     logDisk: nodeDisk(dataDir.path),
     space: diskSpace(dataDir.path, { clock, logger, reserveBytes: options.diskReserve }),
     stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),
+    audit,
     passwordThread,
     readSecret: (file) => readFile(file, 'utf8'),
     openEngine: (deps) => openLevelEngine({ ...deps, dir: join(dataDir.path, 'engine') }),

@@ -26,14 +26,14 @@ export async function logInPipe(
 
 async function tokenOf(
   identification: Identification,
-  { address }: ClientConnection,
+  { door, address }: ClientConnection,
   request: PipeLogIn,
 ): Promise<string> {
   if (request.with === 'password') {
     const { user, password } = request;
-    return identification.logIn({ user, password, address });
+    return identification.logIn({ user, password, door, address });
   }
-  identification.identify({ token: request.token, certificateName: undefined });
+  identification.identify({ token: request.token, certificateName: undefined, door, address });
   return request.token;
 }
 

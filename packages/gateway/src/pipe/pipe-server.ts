@@ -105,7 +105,7 @@ type PrincipalOf = (caller: Caller) => Principal | undefined;
 
 /** Who a connection of the Pipe belongs to now: a log-in counts before a certificate. */
 function principalAt(identification: Identification, caller: Caller): Principal | undefined {
-  if (identification.isOff || caller.kind !== 'client') return undefined;
+  if (identification.asksNobody || caller.kind !== 'client') return undefined;
   return identification.identify(caller.connection);
 }
 

@@ -5,6 +5,7 @@ import type { ClientConnection } from '@remora/protocol';
 /** A cluster whose authentication is off. */
 export const NO_AUTHENTICATION: Identification = {
   isOff: true,
+  asksNobody: true,
   identify: () => undefined,
   identifyByPassword: async () => undefined,
   logIn: async () => {
@@ -14,5 +15,5 @@ export const NO_AUTHENTICATION: Identification = {
 
 /** A connection without a certificate, on which nobody has logged in. */
 export function anonymousConnection(): ClientConnection {
-  return { certificateName: undefined, address: '127.0.0.1', token: undefined };
+  return { door: 'pipe', certificateName: undefined, address: '127.0.0.1', token: undefined };
 }

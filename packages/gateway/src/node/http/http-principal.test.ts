@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { httpPrincipal } from './http-principal.ts';
 
 const identification = (isOff: boolean): Identification => ({
-  isOff,
+  ...{ isOff, asksNobody: isOff },
   identify: ({ token }) => (token === undefined ? undefined : { name: `owner of ${token}`, method: 'token' }),
   identifyByPassword: async ({ user, password, address }) => ({
     ...{ name: `${user} with ${password} from ${address}`, method: 'password' },

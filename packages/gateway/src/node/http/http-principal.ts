@@ -13,15 +13,18 @@ export async function httpPrincipal(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   identification: Identification,
 ): Promise<Principal | undefined> {
-  if (identification.isOff) return undefined;
+  if (identification.asksNobody) return undefined;
   const { authorization } = headers;
+  const { remoteAddress: address } = socket;
+  const door = 'http';
   const [, scheme = '', rest = ''] = /^(?:(Bearer|Basic) +)?(\S+)$/i.exec(authorization?.trim() ?? '') ?? [];
   if (authorization !== undefined && rest === '') throw malformed();
   if (scheme.toLowerCase() === 'basic') {
     const [user, password] = userAndPassword(rest);
-    return identification.identifyByPassword({ user, password, address: socket.remoteAddress ?? '' });
+    return identification.identifyByPassword({ user, password, door, address: address ?? '' });
   }
-  return identification.identify({ token: rest === '' ? undefined : rest, certificateName: verifiedName(socket) });
+  const token = rest === '' ? undefined : rest;
+  return identification.identify({ token, certificateName: verifiedName(socket), door, address });
 }
 
 function userAndPassword(encoded: string): readonly [user: string, password: string] {
