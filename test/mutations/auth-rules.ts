@@ -119,8 +119,8 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     name: 'certificates-make-up-for-bad-tokens',
     rule: 'a token that is not valid is refused, even if there is a certificate (authenticator.ts AU1)',
     file: 'packages/auth/src/authenticator.ts',
-    find: 'if (token !== undefined) return this.#ofToken(token); // AU1',
-    replace: 'if (token !== undefined && certificateName === undefined) return this.#ofToken(token);',
+    find: 'if (token !== undefined) return this.#byToken(token, door, address); // AU1',
+    replace: 'if (token !== undefined && certificateName === undefined) return this.#byToken(token, door, address);',
     killedBy: {
       file: AUTHENTICATOR,
       test: 'a token counts before a certificate, and one that is not valid is refused in spite of it (AU1)',
@@ -250,7 +250,7 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     name: 'wrong-credentials-while-off',
     rule: 'wrong credentials are not refused while authentication is off (authenticator.ts AU2)',
     file: 'packages/auth/src/authenticator.ts',
-    find: 'return this.#orNobody(() => this.#identified(credentials)); // AU2',
+    find: 'return this.#unlessRefused(() => this.#identified(credentials)) ?? this.#nobody(door, address); // AU2',
     replace: 'return this.#identified(credentials);',
     killedBy: {
       file: AUTHENTICATOR,

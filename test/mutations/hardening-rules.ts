@@ -442,10 +442,10 @@ const OF_FILES_AND_TERMINALS: readonly Row[] = [
   [
     'loose-directories-unnoticed',
     'a node warns of a data directory that others may enter (loose-mode.ts)',
-    'packages/cli/src/node/files/loose-mode.ts',
+    'packages/base/src/node/loose-mode.ts',
     'if ((mode & OWN_UMASK) === 0) return;',
     'if (mode !== 0) return;',
-    'packages/cli/src/node/files/loose-mode.test.ts',
+    'packages/base/src/node/loose-mode.test.ts',
     'a directory with the mode 493 is warned about: true',
   ],
   [

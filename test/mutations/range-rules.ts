@@ -6,6 +6,7 @@
 import { AUTH_RULES } from './auth-rules.ts';
 import { CLIENT_RULES } from './client-rules.ts';
 import { COMMAND_RULES } from './command-rules.ts';
+import { FOUNDING_RULES } from './founding-rules.ts';
 import { HARDENING_RULES } from './hardening-rules.ts';
 import { OF_LISTENERS, OF_LOCKS } from './lock-rules.ts';
 import { LOG_IN_RULES } from './log-in-rules.ts';
@@ -423,6 +424,7 @@ export const RANGE_RULES: readonly RuleMutation[] = [
   ...CLIENT_RULES,
   ...LOG_IN_RULES,
   ...AUTH_RULES,
+  ...FOUNDING_RULES,
   ...PEER_RULES,
   ...TLS_RULES,
   ...HARDENING_RULES,

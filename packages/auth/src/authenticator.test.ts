@@ -1,7 +1,8 @@
-import { SeededRandom, type ServiceError } from '@remora/base';
+import { SeededRandom, type ServiceError, silentLogger } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
 import type { AuthImage } from '@remora/protocol';
 import { expect, test } from 'vitest';
+import type { Audit, AuditEvent } from './audit/audit.ts';
 import { Authenticator } from './authenticator.ts';
 import { PasswordHasher, type PasswordTask, type PasswordThread } from './credentials/password-hasher.ts';
 import { AUTH_TRUST_MS, KnownAuth } from './known-auth.ts';
@@ -11,9 +12,10 @@ const image = (revision: number, more: Partial<AuthImage> = {}): AuthImage => ({
   users: [{ name: 'ada', passwordHash: 'pw', roles: [], version: 1 }],
   ...more,
 });
-const LOG_IN = { user: 'ada', password: 'pw', address: '10.0.0.1' };
+const LOG_IN = { user: 'ada', password: 'pw', door: 'pipe', address: '10.0.0.1' } as const;
+const FROM = { door: 'pipe', address: '10.0.0.1' } as const;
 
-function bed() {
+function bed(isAudited = false) {
   const clock = new ManualClock();
   const known = new KnownAuth({ clock, hurry: () => {} });
   known.learn(image(5), 0);
@@ -37,11 +39,16 @@ function bed() {
     };
   };
   const hasher = new PasswordHasher(thread);
-  const authenticator = new Authenticator({ known, hasher, clock, random: new SeededRandom(1) });
+  const ports = { known, hasher, clock, random: new SeededRandom(1) };
+  const recorded: AuditEvent[] = [];
+  const logged: string[] = [];
+  const logger = { ...silentLogger, warn: (fields: object) => void logged.push(JSON.stringify(fields)) };
+  const audit: Audit = { isOn: isAudited, writes: false, record: (event) => void recorded.push(event) };
+  const authenticator = new Authenticator({ ...ports, logger, audit });
   const who = (token: string | undefined, certificateName?: string): string => {
     try {
-      const principal = authenticator.identify({ token, certificateName });
-      return principal === undefined ? 'nobody' : `${principal.name} by ${principal.method}`;
+      const principal = authenticator.identify({ token, certificateName, ...FROM });
+      return principal?.name === undefined ? 'nobody' : `${principal.name} by ${principal.method}`;
     } catch (error) {
       return (error as ServiceError).code;
     }
@@ -49,7 +56,7 @@ function bed() {
   const during = (fn: () => void): void => {
     meanwhile = fn;
   };
-  return { authenticator, clock, known, tasks, who, during };
+  return { authenticator, clock, known, tasks, who, during, recorded, logged };
 }
 
 test('a token counts before a certificate, and one that is not valid is refused in spite of it (AU1)', async () => {
@@ -124,7 +131,8 @@ test('a remembered token ends when its user is deleted, and when tokens are sign
 test('a password of each request is verified once, and again when the user has another one (AU5)', async () => {
   const { authenticator, known, tasks } = bed();
   for (let i = 0; i < 3; i++) {
-    expect(await authenticator.identifyByPassword(LOG_IN)).toEqual({ name: 'ada', method: 'password', version: 1 });
+    const ada = { name: 'ada', method: 'password', version: 1, ...FROM };
+    expect(await authenticator.identifyByPassword(LOG_IN)).toEqual(ada);
   }
   expect(tasks).toHaveLength(1);
   await expect(authenticator.identifyByPassword({ ...LOG_IN, password: 'x' })).rejects.toMatchObject({
@@ -134,4 +142,46 @@ test('a password of each request is verified once, and again when the user has a
   known.learn(image(6, { users }), 0);
   await expect(authenticator.identifyByPassword(LOG_IN)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
   expect(tasks).toHaveLength(3);
+});
+
+test('each log-in and each token that is refused is recorded once, with its caller and without its secrets (AU7)', async () => {
+  const { authenticator, who, recorded, logged, clock, known } = bed(true);
+  const token = await authenticator.logIn(LOG_IN);
+  await authenticator.identifyByPassword(LOG_IN);
+  await authenticator.identifyByPassword(LOG_IN);
+  const failing = { ...LOG_IN, password: 'sesame' };
+  for (let i = 0; i < 2; i++) await authenticator.logIn(failing).catch(() => {});
+  expect([who('forged'), who(token)]).toEqual(['UNAUTHENTICATED', 'ada by token']);
+  clock.advance(6 * 60_000);
+  known.learn(image(6, { users: [] }), clock.monotonicMs());
+  expect(who(token)).toBe('UNAUTHENTICATED');
+  const ada = { name: 'ada', method: 'password', ...FROM };
+  const [in1, in2, ...refused] = recorded;
+  expect([in1, in2]).toEqual([
+    { action: 'logIn', decision: 'allowed', principal: ada },
+    { action: 'logIn', decision: 'allowed', principal: ada },
+  ]);
+  expect(refused.map(({ action, decision }) => `${action} ${decision}`)).toEqual([
+    'logIn failed',
+    'logIn failed',
+    'useToken failed',
+    'useToken failed',
+  ]);
+  expect(refused.map(({ principal }) => principal?.address)).toEqual(Array(4).fill('10.0.0.1'));
+  expect(authenticator.refused).toEqual({ password: 2, token: 2, busy: 0, off: 0 });
+  expect(logged).toHaveLength(3); // the first of each reason, and one after a minute
+  const all = JSON.stringify([recorded, logged]);
+  for (const secret of ['sesame', token, 'forged']) expect(all).not.toContain(secret);
+});
+
+test('while authentication is off, the audit log shows the address of a caller without a right credential (AU2)', () => {
+  for (const isAudited of [false, true]) {
+    const { authenticator, known } = bed(isAudited);
+    known.learn(image(6, { enabled: false }), 0);
+    for (const token of [undefined, 'forged']) {
+      expect(authenticator.identify({ token, certificateName: undefined, ...FROM })).toEqual(
+        isAudited ? { name: undefined, method: 'none', ...FROM } : undefined,
+      );
+    }
+  }
 });

@@ -15,9 +15,13 @@
  * AU6. Who is asking follows from what the node knew last, so that root can log in when the masters are lost. What a
  *      caller may do then, decisions know (known-auth.ts KA2, KA5). A wrong password is refused as UNAUTHENTICATED only
  *      while what the node knows is certain: a node that is cut off from the masters may not know the latest password.
+ * AU7. While authentication is on, each log-in, and each token that is refused, is recorded once: here, whichever door
+ *      it came through.
  */
 import { createHmac } from 'node:crypto';
-import { type Bytes, type Clock, type Random, ServiceError } from '@remora/base';
+import { type Bytes, type Clock, type Logger, type Random, RareLog, ServiceError, toServiceError } from '@remora/base';
+import type { Door } from '@remora/protocol';
+import { type Audit, NO_AUDIT } from './audit/audit.ts';
 import type { LogIn, PasswordHasher } from './credentials/password-hasher.ts';
 import { checkToken, readToken, signToken, TOKEN_LIFE_MS, type Token } from './credentials/tokens.ts';
 import type { KnownAuth } from './known-auth.ts';
@@ -28,6 +32,9 @@ export interface Credentials {
   readonly token: string | undefined;
   /** The name of the verified certificate of the connection. */
   readonly certificateName: string | undefined;
+  readonly door: Door;
+  /** The address of the caller, without its port. */
+  readonly address: string | undefined;
 }
 
 /** What doors need to know who is asking. */
@@ -58,7 +65,13 @@ export interface AuthenticatorDeps {
   readonly hasher: PasswordHasher;
   readonly clock: Clock;
   readonly random: Pick<Random, 'bytes'>;
+  readonly audit?: Audit | undefined;
+  readonly logger: Pick<Logger, 'warn'>;
 }
+
+/** Why callers could not prove who they are. */
+export const REFUSED_LOG_INS = ['password', 'token', 'busy', 'off'] as const;
+export type RefusedLogIns = Readonly<Record<(typeof REFUSED_LOG_INS)[number], number>>;
 
 /** AU5. */
 const PASSWORDS_MAX = 1_000;
@@ -79,7 +92,13 @@ export class Authenticator implements Identification {
   readonly #passwords = new Map<string, string>();
   readonly #passwordKey: Bytes;
 
-  constructor({ known, hasher, clock, random }: AuthenticatorDeps) {
+  readonly #audit: Audit;
+  readonly #log: RareLog;
+  readonly #refused = { password: 0, token: 0, busy: 0, off: 0 };
+
+  constructor({ known, hasher, clock, random, logger, audit = NO_AUDIT }: AuthenticatorDeps) {
+    this.#audit = audit;
+    this.#log = new RareLog(clock, logger);
     this.#passwordKey = random.bytes(KEY_BYTES);
     this.#known = known;
     this.#hasher = hasher;
@@ -90,25 +109,55 @@ export class Authenticator implements Identification {
     return this.#known.isOff;
   }
 
+  /** Since the node started. */
+  get refused(): RefusedLogIns {
+    return this.#refused;
+  }
+
   identify(credentials: Credentials): Principal | undefined {
-    const { token, certificateName } = credentials;
-    if (token === undefined && certificateName === undefined) return undefined;
-    if (this.#known.isOff) return this.#orNobody(() => this.#identified(credentials)); // AU2
-    return this.#identified(credentials);
+    const { token, certificateName, door, address } = credentials;
+    if (token === undefined && certificateName === undefined) return this.#nobody(door, address);
+    if (!this.#known.isOff) return this.#identified(credentials);
+    return this.#unlessRefused(() => this.#identified(credentials)) ?? this.#nobody(door, address); // AU2
   }
 
-  #identified({ token, certificateName }: Credentials): Principal | undefined {
-    if (token !== undefined) return this.#ofToken(token); // AU1
-    return certificateName === undefined ? undefined : { name: certificateName, method: 'certificate' };
+  #identified({ token, certificateName, door, address }: Credentials): Principal | undefined {
+    if (token !== undefined) return this.#byToken(token, door, address); // AU1
+    return { name: certificateName, method: 'certificate', door, address };
   }
 
-  #orNobody(identified: () => Principal | undefined): Principal | undefined {
+  /** The audit log shows from where nobody asks. */
+  #nobody(door: Door, address: string | undefined): Principal | undefined {
+    return this.#audit.isOn ? { name: undefined, method: 'none', door, address } : undefined;
+  }
+
+  #unlessRefused(identified: () => Principal | undefined): Principal | undefined {
     try {
       return identified();
     } catch (error) {
       if (error instanceof ServiceError) return undefined;
       throw error;
     }
+  }
+
+  /** AU7. */
+  #byToken(text: string, door: Door, address: string | undefined): Principal {
+    try {
+      return { ...this.#ofToken(text), door, address };
+    } catch (error) {
+      const isRecorded = !this.#known.isOff;
+      if (isRecorded) this.#refuse('token', { name: undefined, method: 'token', door, address }, toServiceError(error));
+      throw error;
+    }
+  }
+
+  /** AU7. The node's own log has the first of a minute, for each reason. */
+  #refuse(why: (typeof REFUSED_LOG_INS)[number], principal: Principal, error: ServiceError): void {
+    this.#refused[why]++;
+    const { name: user, door, address } = principal;
+    this.#log.warn(why, { user, door, address, reason: error.message }, 'refused a log-in');
+    const action = why === 'token' ? 'useToken' : 'logIn';
+    this.#audit.record({ action, decision: 'failed', principal, reason: error.message });
   }
 
   #ofToken(text: string): Principal {
@@ -118,15 +167,16 @@ export class Authenticator implements Identification {
   }
 
   async identifyByPassword(logIn: LogIn): Promise<Principal | undefined> {
+    const { door, address } = logIn;
     const hash = createHmac('sha256', this.#passwordKey).update(`${logIn.user}\0${logIn.password}`).digest('base64');
     const known = this.#passwords.get(hash);
-    const remembered = known === undefined ? undefined : this.#orNobody(() => this.#ofToken(known));
-    if (remembered !== undefined) return { ...remembered, method: 'password' };
+    const remembered = known === undefined ? undefined : this.#unlessRefused(() => this.#ofToken(known));
+    if (remembered !== undefined) return { ...remembered, method: 'password', door, address };
     const token = this.#known.isOff ? await this.logInIfRight(logIn) : await this.logIn(logIn); // AU2
-    if (token === undefined) return undefined;
+    if (token === undefined) return this.#nobody(door, address);
     if (this.#passwords.size >= PASSWORDS_MAX) this.#passwords.clear();
     this.#passwords.set(hash, token);
-    return { ...this.#ofToken(token), method: 'password' };
+    return { ...this.#ofToken(token), method: 'password', door, address };
   }
 
   /** AU6. @throws ServiceError `UNAVAILABLE` if the node has never heard from masters. */
@@ -151,13 +201,21 @@ export class Authenticator implements Identification {
     return this.#hasher.hash(password);
   }
 
+  /** AU7. */
   async logIn(logIn: LogIn): Promise<string> {
-    if (this.#known.isOff) {
-      throw new ServiceError('AUTH_REFUSED', 'authentication is off, so nobody can log in', {
-        details: { etcd: 'authNotEnabled' },
-      });
+    const { user: name, door, address } = logIn;
+    const principal: Principal = { name, method: 'password', door, address };
+    try {
+      if (this.#known.isOff) throw isOff(); // AU2
+      const token = await this.#tokenFor(logIn);
+      this.#audit.record({ action: 'logIn', decision: 'allowed', principal });
+      return token;
+    } catch (cause) {
+      const error = toServiceError(cause);
+      const why = error.code === 'UNAUTHENTICATED' ? 'password' : error.code === 'AUTH_REFUSED' ? 'off' : 'busy';
+      this.#refuse(why, principal, error);
+      throw error;
     }
-    return this.#tokenFor(logIn);
   }
 
   async logInIfRight(logIn: LogIn): Promise<string | undefined> {
@@ -182,4 +240,10 @@ export class Authenticator implements Identification {
     const { name, version } = user;
     return signToken({ user: name, version, endsMs: this.#clock.wallMs() + TOKEN_LIFE_MS }, this.#known.image.tokenKey);
   }
+}
+
+function isOff(): ServiceError {
+  return new ServiceError('AUTH_REFUSED', 'authentication is off, so nobody can log in', {
+    details: { etcd: 'authNotEnabled' },
+  });
 }

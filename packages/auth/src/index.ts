@@ -1,4 +1,12 @@
-export { Authenticator, type AuthenticatorDeps, type Credentials, type Identification } from './authenticator.ts';
+export { type Audit, type AuditEvent, NO_AUDIT } from './audit/audit.ts';
+export { AuditLog, type AuditSink } from './audit/audit-log.ts';
+export {
+  Authenticator,
+  type AuthenticatorDeps,
+  type Credentials,
+  type Identification,
+  REFUSED_LOG_INS,
+} from './authenticator.ts';
 export { checkPassword, hashPassword, isPassword, SALT_BYTES } from './credentials/password-hash.ts';
 export {
   type LogIn,
@@ -12,8 +20,8 @@ export { AUTH_TRUST_MS, KnownAuth, type KnownAuthDeps } from './known-auth.ts';
 export { needsOfCommand, needsOfQuery } from './needs/command-needs.ts';
 export { isPlain, type LeaseNeed, type Need, type PlainNeed } from './needs/need.ts';
 export { passwordThread } from './node/password-thread.ts';
-export { Authority, type Verdict } from './permissions/authority.ts';
+export { Authority, needText, spanText, type Verdict } from './permissions/authority.ts';
 export type { Principal } from './principal.ts';
 export { ROOT } from './root.ts';
 export { AUTH_LIMITS, type AuthLimits, checkAuthChange } from './state/auth-limits.ts';
-export { AuthState, FIRST_AUTH } from './state/auth-state.ts';
+export { AuthState, FIRST_AUTH, type FirstRoot } from './state/auth-state.ts';

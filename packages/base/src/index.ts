@@ -16,6 +16,7 @@ export * from './metrics.ts';
 export * from './node/crc32.ts';
 export * from './node/file-modes.ts';
 export * from './node/frames/index.ts';
+export * from './node/loose-mode.ts';
 export * from './node/node-clock.ts';
 export * from './node/node-disk.ts';
 export * from './node/node-random.ts';

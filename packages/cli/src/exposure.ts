@@ -3,7 +3,8 @@ import { clientTlsMode } from './tls-options.ts';
 /** What a node may leave open beyond loopback. */
 export const INSECURITIES = ['clients', 'peers', 'anonymous'] as const;
 
-function isLoopback(host: string): boolean {
+/** An address that only this machine reaches. */
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
@@ -21,9 +22,20 @@ export function isExposureAllowed(
   return isProtected || isLoopback(listenHost) || insecure.includes(what);
 }
 
+/**
+ * Whether clients prove who they are: by certificates, or as users of the cluster that this node founds. A node that
+ * joins finds out from its cluster (node/cluster/exposure-check.ts).
+ */
+export function areClientsKnown(options: Parameters<typeof showCertificates>[0] & Founding): boolean {
+  return showCertificates(options) || options.initialRootPasswordFile !== undefined || options.join.length > 0;
+}
+
+interface Founding {
+  readonly initialRootPasswordFile?: string | undefined;
+  readonly join: readonly unknown[];
+}
+
 /** Only over TLS alone: in plain text, clients show no certificates. */
-export function areClientsKnown(
-  options: Parameters<typeof clientTlsMode>[0] & { readonly tlsClientCertificates: string },
-) {
+function showCertificates(options: Parameters<typeof clientTlsMode>[0] & { readonly tlsClientCertificates: string }) {
   return clientTlsMode(options) === 'tls' && options.tlsClientCertificates === 'required';
 }

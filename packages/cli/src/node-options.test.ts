@@ -10,6 +10,7 @@ const SECURE = {
   ...{ listenHost: '10.0.0.1', tlsCert: 'n1.crt', tlsKey: 'n1.key', tlsClientCa: 'ca.crt' },
   ...{ tlsClientCertificates: 'required', tlsPeerCert: 'p.crt', tlsPeerKey: 'p.key', tlsPeerCa: 'peer-ca.crt' },
 };
+const JOINS_SECURELY = { ...SECURE, join: '10.0.0.2:7481' };
 
 function problems(flags: Record<string, string>): readonly string[] {
   try {
@@ -93,6 +94,27 @@ describe('relations', () => {
       given: { ...SECURE, tlsClientCertificates: 'optional' },
       says: '--insecure anonymous',
     },
+    {
+      name: 'a public address with optional client certificates and a password for root',
+      given: { ...SECURE, tlsClientCertificates: 'optional', initialRootPasswordFile: 'pw' },
+      says: undefined,
+    },
+    {
+      name: 'a public address with a password for root and plain text',
+      given: { listenHost: '10.0.0.1', initialRootPasswordFile: 'pw' },
+      says: '--insecure clients',
+    },
+    {
+      name: 'a public address of a node that joins, whose cluster has the users',
+      given: { ...JOINS_SECURELY, tlsClientCertificates: 'optional' },
+      says: undefined,
+    },
+    {
+      name: 'a password for root when joining',
+      given: { ...JOINS_SECURELY, initialRootPasswordFile: 'pw' },
+      says: '--initial-root-password-file must not be given together with --join',
+    },
+    { name: 'writes for no audit log', given: { auditWrites: 'true' }, says: 'together with --audit-log' },
     {
       name: 'a public address that serves everybody over TLS',
       given: { ...SECURE, tlsClientCertificates: 'optional', insecure: 'anonymous' },

@@ -22,6 +22,7 @@ import { areClientsKnown, INSECURITIES, isExposureAllowed } from './exposure.ts'
 import { DEFAULT_BASE_PORT } from './local-ports.ts';
 import { hostname, label, member, NAME } from './node-option-types.ts';
 import { rangeOptions } from './range-options.ts';
+import { auditOptions, foundingOptions, SECURITY_RELATIONS } from './security-options.ts';
 import { clientTlsMode, peerTlsMode, TLS_RELATIONS, tlsOptions } from './tls-options.ts';
 
 export const ROLES = ['master', 'data', 'gateway'] as const;
@@ -59,7 +60,7 @@ export const nodeSchema = defineOptions({
     listenHost: {
       type: string({ placeholder: '<host>' }),
       default: '127.0.0.1',
-      desc: 'Address to listen on. Any address but loopback requires TLS for clients and nodes, and client certificates, or --insecure.',
+      desc: 'Address to listen on. Any address but loopback requires TLS for clients and nodes, and authentication, or --insecure.',
       group: 'Network',
     },
     clientPort: {
@@ -105,7 +106,7 @@ export const nodeSchema = defineOptions({
     insecure: {
       type: list(oneOf(INSECURITIES)),
       default: [],
-      desc: 'Beyond loopback, what to leave open: clients (they may use plain text), peers (nodes use plain text), anonymous (clients need no certificate). Everybody who reaches the ports can then read or change what they protect.',
+      desc: 'Beyond loopback, what to leave open: clients (they may use plain text), peers (nodes use plain text), anonymous (the cluster is founded without authentication). Everybody who reaches the ports can then read or change what they protect.',
       group: 'Network',
     },
     ...tlsOptions,
@@ -121,6 +122,7 @@ export const nodeSchema = defineOptions({
       desc: 'Founding members and their peer addresses (n1=10.0.0.1:7481,n2=...), identical on all of them. Without it and without --join, the node forms a cluster by itself.',
       group: 'Cluster',
     },
+    ...foundingOptions,
     clusterToken: {
       type: string({ placeholder: '<token>', maxLength: 128 }),
       default: 'remora',
@@ -266,6 +268,7 @@ export const nodeSchema = defineOptions({
       desc: 'Maximum bytes of partly received requests from one address. At least --request-bytes-max plus 4 MiB.',
       group: 'Limits',
     },
+    ...auditOptions,
     logLevel: { type: oneOf(LOG_LEVELS), default: 'info', desc: 'Lowest level that is logged.', group: 'Logging' },
     logFormat: {
       type: oneOf(['json', 'pretty']),
@@ -314,6 +317,7 @@ export const nodeSchema = defineOptions({
       must: 'be at least --request-bytes-max plus 4MiB, or the largest request could never arrive',
     },
     ...RANGE_RELATIONS,
+    ...SECURITY_RELATIONS,
     ...TLS_RELATIONS,
     {
       between: ['snapshotBytesPerSecondBusy'],
@@ -339,7 +343,7 @@ export const nodeSchema = defineOptions({
     {
       between: ['listenHost', 'insecure'],
       holds: (options) => isExposureAllowed('anonymous', areClientsKnown(options), options),
-      must: 'be a loopback address, or clients must show certificates: give --tls-client-ca and --tls-client-certificates required, or serve everybody by --insecure anonymous',
+      must: 'be a loopback address, or the cluster needs authentication: give --initial-root-password-file, or --tls-client-ca and --tls-client-certificates required (root then logs in with the certificate "remora cert client root" makes), or serve everybody by --insecure anonymous',
     },
     {
       between: ['advertisePeer', 'listenHost'],

@@ -128,11 +128,11 @@ export interface Backend {
     onEnd: LockWatchEnd,
   ): Omit<WatchControl, 'progress'>;
   /**
-   * For what is no command and no query.
+   * For what is no command and no query. `action` names it in the audit log.
    *
    * @throws ServiceError `UNAUTHENTICATED` or `PERMISSION_DENIED` for the first need that is not granted
    */
-  check(principal: Principal | undefined, needs: readonly PlainNeed[]): void;
+  check(principal: Principal | undefined, needs: readonly PlainNeed[], action?: string): void;
   /** Cluster membership and routes, as the master sent them last. */
   view(): ClusterView;
   readonly nodeId: number;

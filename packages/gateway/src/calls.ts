@@ -1,5 +1,6 @@
 import type { Principal } from '@remora/auth';
 import type { ServiceError } from '@remora/base';
+import type { Door } from '@remora/protocol';
 
 /**
  * How a transport calls the services. Services know neither gRPC nor absolute deadlines; each transport has a shell
@@ -21,6 +22,7 @@ export type TakeBack = (why?: ServiceError) => void;
 export interface CallerInfo {
   readonly seen: SeenRevision;
   readonly principal: Principal | undefined;
+  readonly door?: Door | undefined;
   /** The address of the caller, without its port. */
   readonly address?: string | undefined;
 }
@@ -90,9 +92,9 @@ export const TIMEOUT_LIMITS: TimeoutLimits = { defaultMs: 7_000, maxMs: 60_000 }
 export function callInfo(
   callerMs: number | undefined,
   limits: TimeoutLimits,
-  { seen, principal, address }: CallerInfo,
+  { seen, principal, door, address }: CallerInfo,
 ): CallInfo {
-  return { timeoutMs: callTimeoutMs(callerMs, limits), callerMs, seen, principal, address };
+  return { timeoutMs: callTimeoutMs(callerMs, limits), callerMs, seen, principal, door, address };
 }
 
 /** Returns the time for a call whose caller leaves `callerMs`, or sets no deadline. */

@@ -94,6 +94,8 @@ const NODES_MAX = 1_000;
  * SV4. A node that joins exactly as it is registered is answered without a proposal, by a leader that is known to lead:
  *      a deposed leader may know an outdated address of the node. Callers that are not known as nodes can cause only
  *      few registrations at a time and per second (nodes/join-rate.ts), so strangers cannot overload the log.
+ * SV5. A heartbeat counts only for the node that sent it, as its link was verified: what it reports decides about
+ *      replicas, leaders and when a change of users is in force.
  */
 export class MasterService {
   readonly #deps: MasterServiceDeps;
@@ -120,8 +122,8 @@ export class MasterService {
       if (refused === undefined) this.#join(request, caller, done);
       else done(refused, undefined);
     });
-    registry.handle(masterHeartbeat, (heartbeat, _context, done) => {
-      const reply = this.#heartbeat(heartbeat);
+    registry.handle(masterHeartbeat, (heartbeat, { caller }, done) => {
+      const reply = this.#heartbeat(heartbeat, caller);
       if (reply instanceof ServiceError) done(reply, undefined);
       else done(undefined, reply);
     });
@@ -239,9 +241,9 @@ export class MasterService {
     });
   }
 
-  #heartbeat(heartbeat: NodeHeartbeat): NodeHeartbeatReply | ServiceError {
+  #heartbeat(heartbeat: NodeHeartbeat, caller: Caller): NodeHeartbeatReply | ServiceError {
     const { clock, firstRange, orders, reports, settings, state } = this.#deps;
-    const refused = this.#heartbeatRefusal(heartbeat);
+    const refused = this.#senderRefusal(heartbeat, caller) ?? this.#heartbeatRefusal(heartbeat);
     if (refused !== undefined) return refused;
     const { nodeId, viewVersion } = heartbeat;
     if (!reports.heard(heartbeat, clock.monotonicMs())) {
@@ -276,6 +278,14 @@ export class MasterService {
     const tasks = replicaTasks(state, heartbeat);
     if (tasks.length === 0) this.#settled.set(nodeId, { ranges, reports: heartbeat.ranges });
     return tasks;
+  }
+
+  /** SV5. */
+  #senderRefusal({ nodeId }: NodeHeartbeat, caller: Caller): ServiceError | undefined {
+    const sender = caller.kind === 'local' ? this.#deps.nodeId : caller.kind === 'node' ? caller.nodeId : 0;
+    if (sender === nodeId) return undefined;
+    this.#deps.logger.warn({ sender, claims: nodeId }, 'refused a heartbeat that names another node than its sender');
+    return new ServiceError('INVALID_ARGUMENT', `node ${sender} sent a heartbeat of node ${nodeId}`);
   }
 
   #heartbeatRefusal({ nodeId, incarnation }: NodeHeartbeat): ServiceError | undefined {

@@ -113,9 +113,13 @@ class MasterBed {
 
   /** As it comes over a link. */
   joinAs(caller: Caller, request: JoinRequest): Answer<JoinReply> {
-    const answer: Answer<JoinReply> = { answered: false, code: undefined, error: undefined, reply: undefined };
-    const served = this.registry.lookup(masterJoin.name);
-    assert(served?.kind === 'call', 'a master serves joins');
+    return this.#callAs<JoinReply>(caller, masterJoin.name, request);
+  }
+
+  #callAs<Reply>(caller: Caller, method: string, request: unknown): Answer<Reply> {
+    const answer: Answer<Reply> = { answered: false, code: undefined, error: undefined, reply: undefined };
+    const served = this.registry.lookup(method);
+    assert(served?.kind === 'call', `a master serves ${method}`);
     served.handler(request, { caller, onCancel() {} }, (error, reply) =>
       Object.assign(answer, { answered: true, code: error?.code, error, reply }),
     );
@@ -132,11 +136,12 @@ class MasterBed {
     incarnation = `dir${nodeId}`,
     results: readonly OrderResult[] = [],
     authRevision = 0,
+    caller: Caller = nodeId === 1 ? { kind: 'local' } : { kind: 'node', nodeId },
   ) {
     const space = { capacityBytes: 1_000, availableBytes: 900 };
     const said = { ranges, results, conditions: [], authRevision };
     const heartbeat = { nodeId, incarnation, space, labels: {}, hasMaster: true, ...said };
-    return call<unknown, NodeHeartbeatReply>(this, masterHeartbeat as never, heartbeat);
+    return this.#callAs<NodeHeartbeatReply>(caller, masterHeartbeat.name, heartbeat);
   }
 
   askSplit(range: RangeDescriptor): Answer<AskSplitReply> {
@@ -555,6 +560,21 @@ describe('a master', () => {
     const after = again.draw(1);
     again.commit();
     expect(after.reply?.blocks[0]?.first).toBeGreaterThan(5_003);
+  });
+
+  test('takes a heartbeat only from the node that it is about (SV5)', () => {
+    const bed = new MasterBed();
+    bed.lead(2);
+    for (const nodeId of [1, 2]) {
+      bed.join(nodeId);
+      bed.commit();
+    }
+    const beatBy = (caller: Caller) => bed.beat(2, [], 'dir2', [], 0, caller);
+    const callers: readonly Caller[] = [{ kind: 'node', nodeId: 3 }, { kind: 'local' }, { kind: 'joiner', claims: 2 }];
+    for (const caller of callers) expect(beatBy(caller).code, caller.kind).toBe('INVALID_ARGUMENT');
+    expect(bed.master.view().nodes.find(({ descriptor }) => descriptor.nodeId === 2)?.state).toBe('suspect');
+    expect(beatBy({ kind: 'node', nodeId: 2 }).code).toBeUndefined();
+    expect(bed.master.view().nodes.find(({ descriptor }) => descriptor.nodeId === 2)?.state).toBe('up');
   });
 
   test('forgets what nodes reported when another term begins (M4)', () => {

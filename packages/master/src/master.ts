@@ -30,6 +30,7 @@ import { encodeMasterSnapshot, receiveMasterSnapshot } from './metadata/metadata
 import { AuthRollout } from './nodes/auth-rollout.ts';
 import { NodeReports } from './nodes/node-reports.ts';
 import { FirstRange } from './ranges/first-range.ts';
+import { Founding, type FoundingPlan } from './ranges/founding.ts';
 import { RangeOrders } from './ranges/range-orders.ts';
 import { ReplicaIds } from './ranges/replica-ids.ts';
 import type { Liveness } from './scheduling/cluster-model.ts';
@@ -46,6 +47,8 @@ export interface MasterDeps {
   readonly shownClusterId: string;
   /** The names of the founding members, if this node is one of them: no other node may join under them. */
   readonly founderNames?: readonly string[];
+  /** How this node founds the cluster, if it is a founder. */
+  readonly founding?: FoundingPlan | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly options: MasterOptions;
@@ -141,6 +144,11 @@ export class Master implements StateMachine {
       ...{ clock: deps.clock, logger: deps.logger, state: this.state },
       ...{ replicas: deps.options.replicas, borders: deps.options.borders ?? [] },
       isUp: (nodeId) => this.#stateOf(nodeId) === 'up',
+      founding: new Founding({
+        ...{ logger: deps.logger, state: this.state, plan: deps.founding ?? { kind: 'open' } },
+        planOf: (nodeId) => this.#reports.last(nodeId)?.founding,
+        propose: (command, done) => this.#propose(command, done),
+      }),
       propose: (command, done) => this.#propose(command, done),
     });
     this.#revisions = new RevisionIssuer({

@@ -108,6 +108,10 @@ export class SimPlatform implements NodePlatform {
     return { capacityBytes: DISK_BYTES, availableBytes: DISK_BYTES };
   }
 
+  async readSecret(file: string): Promise<string> {
+    throw new Error(`the simulated machine has no file ${file}`);
+  }
+
   /** Hashes in a turn of its own, as the simulated process has no other thread. */
   passwordThread(): PasswordThread {
     let answered = (_result: string | boolean): void => {};

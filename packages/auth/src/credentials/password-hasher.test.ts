@@ -34,7 +34,7 @@ beforeEach(() => {
   );
 });
 
-const logIn = (user: string, address = '10.0.0.1') => ({ user, password: `${user}'s`, address });
+const logIn = (user: string, address = '10.0.0.1') => ({ user, password: `${user}'s`, door: 'pipe' as const, address });
 const thread = (): HeldThread => threads.at(-1) ?? expect.fail('no thread');
 const refused = (code: string, says: string) =>
   expect.objectContaining({ code, message: expect.stringContaining(says) });

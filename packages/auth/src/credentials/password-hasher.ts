@@ -8,6 +8,7 @@
  * PH3. A log-in takes as long for a user that does not exist as for one that does.
  */
 import { ServiceError } from '@remora/base';
+import type { Door } from '@remora/protocol';
 import { checkPassword } from './password-hash.ts';
 
 /** What the thread does. */
@@ -36,6 +37,7 @@ export const PASSWORD_LIMITS: PasswordLimits = { waitingMax: 64, waitingOfOneMax
 export interface LogIn {
   readonly user: string;
   readonly password: string;
+  readonly door: Door;
   /** The address of the caller, without its port. */
   readonly address: string;
 }

@@ -17,8 +17,8 @@ export type PlainNeed =
   | OwnerNeed
   /** To list the sessions of one user, which may be the caller; undefined: of all. */
   | { readonly type: 'sessions'; readonly owner: string | undefined }
-  /** The role root. `what` completes "needs the role root to …". */
-  | { readonly type: 'root'; readonly what: string; readonly withoutMasters?: true }
+  /** The role root. `what` completes "needs the role root to …". `looks`: it changes nothing, so it is not audited. */
+  | { readonly type: 'root'; readonly what: string; readonly withoutMasters?: true; readonly looks?: true }
   /** Any user who has logged in. */
   | { readonly type: 'anyUser'; readonly withoutMasters?: true };
 

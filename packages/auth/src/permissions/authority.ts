@@ -84,7 +84,7 @@ export class Authority {
 
   /** D6. */
   #checkVersion(principal: Principal | undefined): void {
-    if (principal?.version === undefined) return;
+    if (principal?.name === undefined || principal.version === undefined) return;
     const user = this.#users.get(principal.name);
     if (user?.version === principal.version) return;
     const why = user === undefined ? 'does not exist any more' : 'has another password now';
@@ -145,14 +145,26 @@ function whyNot(user: string | undefined, need: PlainNeed): string {
   return `the user "${user}" ${missing(need)}`;
 }
 
+/** `write the key "a"`. For people. */
+export function needText(need: Extract<PlainNeed, { readonly type: 'keys' | 'lock' | 'locks' }>): string {
+  switch (need.type) {
+    case 'keys':
+      return `${need.access} ${spanText(need)}`;
+    case 'lock':
+      return `${need.verb} the lock ${nameText(need.name)} of the namespace "${need.namespace}"`;
+    case 'locks':
+      return `${need.verb} ${locksText(need)}`;
+    default:
+      return unreachable(need);
+  }
+}
+
 function missing(need: PlainNeed): string {
   switch (need.type) {
     case 'keys':
-      return `may not ${need.access} ${spanText(need)}`;
     case 'lock':
-      return `may not ${need.verb} the lock ${nameText(need.name)} of the namespace "${need.namespace}"`;
     case 'locks':
-      return `may not ${need.verb} ${locksText(need)}`;
+      return `may not ${needText(need)}`;
     case 'owner':
       return `may not ${need.what} ${ownedText(need)}`;
     case 'sessions':
@@ -174,7 +186,8 @@ function ownedText({ lease, owner, orSteer }: OwnerNeed): string {
   return `the session ${id}, which belongs to another user.${steer}`;
 }
 
-function spanText({ key, end }: { readonly key: Bytes; readonly end?: Bytes }): string {
+/** `the key "a"`. */
+export function spanText({ key, end }: { readonly key: Bytes; readonly end?: Bytes }): string {
   if (end === undefined) return `the key ${nameText(key)}`;
   return end.length === 0 ? `the keys from ${nameText(key)} on` : `the keys from ${nameText(key)} to ${nameText(end)}`;
 }

@@ -7,6 +7,7 @@
  * A2. While authentication is on, the user `root` exists and has the role `root`, so somebody can always switch it off.
  * A3. An image never changes after it was handed out, so its holder decides by exactly one revision.
  * A4. Apply reads no clock, makes no random number and hashes no password.
+ * A5. A cluster is founded with authentication by one change: no state in between has users and serves everybody.
  */
 
 import { type Bytes, compareBytes, copyBytes, EMPTY_BYTES, unreachable } from '@remora/base';
@@ -16,6 +17,13 @@ import { ROOT } from '../root.ts';
 
 /** Of a new cluster. */
 export const FIRST_AUTH: AuthImage = { enabled: false, revision: 1, users: [], roles: [], tokenKey: EMPTY_BYTES };
+
+/** The secrets with which a cluster is founded. */
+export interface FirstRoot {
+  readonly passwordHash: string;
+  /** The key that signs tokens. */
+  readonly tokenKey: Bytes;
+}
 
 type Named<Type extends AuthChange['type']> = Extract<AuthChange, { readonly type: Type }>;
 
@@ -43,6 +51,11 @@ export class AuthState {
   apply(change: AuthChange): void {
     if (this.#isSo(change)) return;
     this.#make(change);
+    this.#raise();
+  }
+
+  /** A1, A3. */
+  #raise(): void {
     const byName = (a: { readonly name: string }, b: { readonly name: string }) => (a.name < b.name ? -1 : 1);
     this.#image = {
       enabled: this.#enabled,
@@ -51,6 +64,18 @@ export class AuthState {
       roles: [...this.#roles.values()].sort(byName),
       tokenKey: this.#tokenKey,
     };
+  }
+
+  /**
+   * Adds the user root with the role root, and switches authentication on (A5). Changes nothing if there was any change
+   * before. An empty hash: root cannot log in with a password.
+   */
+  found({ passwordHash, tokenKey }: FirstRoot): void {
+    if (this.#image.revision !== FIRST_AUTH.revision) return;
+    this.#users.set(ROOT, { name: ROOT, passwordHash, roles: [ROOT], version: this.#image.revision });
+    this.#tokenKey = copyBytes(tokenKey);
+    this.#enabled = true;
+    this.#raise();
   }
 
   /**

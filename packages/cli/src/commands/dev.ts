@@ -119,6 +119,8 @@ function welcome(cluster: DevCluster, { dataDir, basePort }: Options<typeof devS
   HTTP       ${cluster.nodes.map(({ http }) => `${scheme}://${http}`).join('  ')}
   logs       ${dataDir}/n*.log
 
+Authentication is off: every program on this machine can use the cluster, and no other machine can reach it.
+
 Try, in another terminal:
 ${usual}${secured}  ${remora} kv put greeting hello
   ${remora} kv get greeting

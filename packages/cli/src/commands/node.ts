@@ -71,9 +71,10 @@ export function showOptions(options: NodeOptions): string {
 async function runNode(options: NodeOptions, startNode: StartNode): Promise<number> {
   process.umask(OWN_UMASK);
   const logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' });
-  const usesTls = clientTlsMode(options) !== 'plain' || peerTlsMode(options) !== 'plain';
+  const hasFiles =
+    clientTlsMode(options) !== 'plain' || peerTlsMode(options) !== 'plain' || options.auditLog !== undefined;
   // A supervisor reloads with it. From a terminal that is closed, it ends a node that has nothing to reload.
-  const mayReload = usesTls || !process.stdin.isTTY;
+  const mayReload = hasFiles || !process.stdin.isTTY;
   let reload: (() => Promise<void>) | undefined;
   const { signal, dispose } = stopSignal(() => {
     void reload?.();
@@ -88,7 +89,7 @@ async function runNode(options: NodeOptions, startNode: StartNode): Promise<numb
       return undefined;
     });
     if (node === undefined) return exitCode('ok');
-    reload = node.reloadCertificates;
+    reload = () => node.reload();
     const failure = node.failed.catch((error: unknown) => ({ error }));
     const end = await Promise.race([failure, aborted(signal)]);
     if (typeof end === 'object') {

@@ -1,4 +1,4 @@
-import { Authenticator, type KnownAuth, PasswordHasher } from '@remora/auth';
+import { Authenticator, type KnownAuth, NO_AUDIT, PasswordHasher } from '@remora/auth';
 import { type Engine, formatAddress } from '@remora/base';
 import {
   type Checkpointer,
@@ -8,7 +8,7 @@ import {
   type Store,
 } from '@remora/dataserver';
 import { Admission, AdmittedBackend, AuthorisedBackend, type BackendInFlight, RangeBackend } from '@remora/gateway';
-import { type Master, MasterFinder, NodeAgent } from '@remora/master';
+import { type FoundingPlan, type Master, MasterFinder, NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
   type ClusterView,
@@ -32,6 +32,8 @@ import { CommandError } from '../exit-codes.ts';
 import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
 import { Closers } from './closers.ts';
 import { type Founders, foundersOf, shownClusterId } from './cluster/cluster-identity.ts';
+import { ExposureCheck } from './cluster/exposure-check.ts';
+import { foundingPlan, isFresh } from './cluster/founding.ts';
 import { joinCluster } from './cluster/join.ts';
 import { keptUsers } from './cluster/kept-users.ts';
 import { KnownCluster } from './cluster/known-cluster.ts';
@@ -88,7 +90,7 @@ export interface NodeRoles {
   readonly inFlight: () => Readonly<BackendInFlight>;
 }
 
-export interface AssembledNode extends RunningNode {
+export interface AssembledNode extends Omit<RunningNode, 'reload'> {
   /** Absent until the node has reached this point of its start. */
   readonly roles: NodeRoles | undefined;
 }
@@ -119,6 +121,7 @@ class Node implements AssembledNode {
   readonly #cluster: KnownCluster;
   /** Users and roles. */
   readonly #auth: KnownAuth;
+  readonly #exposure: ExposureCheck;
   readonly #standing: PeerRefusalPolicy;
   #roles: NodeRoles | undefined;
   #health: NodeHealth | undefined;
@@ -132,6 +135,11 @@ class Node implements AssembledNode {
       masterKnows: (nodeId) => this.#roles?.master?.state.named(nodeId),
     });
     this.#auth = keptUsers({ ...parts, hurry: () => this.#agent?.hurry() });
+    this.#exposure = new ExposureCheck({
+      ...{ ...parts, known: this.#auth, isNew: isFresh(parts.records) },
+      isFounded: () => this.#isFounded(),
+      onRefused: (error) => this.#fail(error),
+    });
     this.#standing = new PeerRefusalPolicy({
       ...parts,
       isMember: () => this.#cluster.hasTaken(this.#nodeId),
@@ -150,7 +158,7 @@ class Node implements AssembledNode {
   }
 
   async start(): Promise<void> {
-    const { options, platform, clock, random, logger } = this.#parts;
+    const { options, platform, clock, random, logger, founders } = this.#parts;
     const descriptor = await this.#identify();
     let host: NodeRaftHost | undefined;
     await discardUnfinishedSnapshots(platform.stagingDisk);
@@ -165,7 +173,9 @@ class Node implements AssembledNode {
     const peers = this.#peers(descriptor, identities);
     host = this.#host(log, peers);
     const dialer = this.#dialer(descriptor, registry, identities);
-    const seat = this.#masterReplica({ host, engine, checkpointer, recovered }, registry);
+    const hasher = this.#passwordHasher();
+    const founding = founders && (await foundingPlan({ ...this.#parts, hasher }));
+    const seat = this.#masterReplica({ host, engine, checkpointer, recovered }, registry, founding);
     const finder = this.#finder(dialer, seat);
     const health = this.#newHealth(host, finder);
     const drawer = this.#drawer(finder);
@@ -199,9 +209,10 @@ class Node implements AssembledNode {
         return seat.master;
       },
     };
-    const authorised = new AuthorisedBackend({ ranges, known: this.#auth, clock });
+    const { audit = NO_AUDIT } = platform;
+    const authorised = new AuthorisedBackend({ ranges, known: this.#auth, clock, audit });
     const backend = new AdmittedBackend(authorised, admission);
-    const authenticator = this.#authenticator();
+    const authenticator = new Authenticator({ known: this.#auth, hasher, clock, random, logger, audit });
     await peers.listen(registry);
     this.#closers.add('peer port', () => peers.close());
     const handOverAll = (): Promise<void> => {
@@ -209,7 +220,7 @@ class Node implements AssembledNode {
       return handOver(seat.master === undefined ? groups : [seat.master.group, ...groups], clock);
     };
     this.#closers.add('leaderships returned by their previous holders', handOverAll);
-    this.#startAgent(descriptor, finder, { store, seat, health });
+    this.#startAgent(descriptor, finder, { store, seat, health, founding });
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
       ...{
@@ -220,6 +231,7 @@ class Node implements AssembledNode {
         backend,
         authenticator,
         known: this.#auth,
+        audit,
         admission,
         inFlight,
         host,
@@ -408,9 +420,9 @@ class Node implements AssembledNode {
 
   // -------------------------------------------------------------------------------------------- roles
 
-  #masterReplica(deps: StateDeps, registry: RpcRegistry): MasterReplica {
+  #masterReplica(deps: StateDeps, registry: RpcRegistry, founding: FoundingPlan | undefined): MasterReplica {
     const seat = createMasterReplica({
-      ...{ ...this.#parts, ...deps, registry },
+      ...{ ...this.#parts, ...deps, registry, founding },
       nodeId: this.#nodeId,
       clusterId: this.#clusterId,
       onFailure: (error) => this.#fail(error),
@@ -419,11 +431,10 @@ class Node implements AssembledNode {
     return seat;
   }
 
-  #authenticator(): Authenticator {
-    const { clock, random, platform } = this.#parts;
-    const hasher = new PasswordHasher(() => platform.passwordThread());
+  #passwordHasher(): PasswordHasher {
+    const hasher = new PasswordHasher(() => this.#parts.platform.passwordThread());
     this.#closers.add('passwords', async () => hasher.close());
-    return new Authenticator({ known: this.#auth, hasher, clock, random });
+    return hasher;
   }
 
   #drawer(finder: MasterFinder): RevisionDrawer {
@@ -449,6 +460,7 @@ class Node implements AssembledNode {
   #newHealth(host: NodeRaftHost, finder: MasterFinder): NodeHealth {
     const { clock, founders, options, platform } = this.#parts;
     this.#health = new NodeHealth({
+      exposure: this.#exposure,
       ...{ clock, founders, nodeId: this.#nodeId, name: options.name, cluster: this.#cluster },
       space: () => platform.space(),
       reserveBytes: options.diskReserve,
@@ -457,6 +469,18 @@ class Node implements AssembledNode {
       mastersSilence: () => finder.silence,
     });
     return this.#health;
+  }
+
+  /** Of the first answer of the masters in this life. */
+  #sayIgnored(): void {
+    const { initialRootPasswordFile: file } = this.#parts.options;
+    if (file === undefined) return;
+    const message = 'the cluster was founded before; --initial-root-password-file has no effect any more';
+    this.#parts.logger.info({ file }, message);
+  }
+
+  #isFounded(): boolean {
+    return (this.#cluster.view?.ranges.length ?? 0) > 0;
   }
 
   #finder(dialer: ClosableDialer, seat: MasterReplica): MasterFinder {
@@ -473,9 +497,14 @@ class Node implements AssembledNode {
   #startAgent(
     descriptor: NodeDescriptor,
     finder: MasterFinder,
-    parts: { readonly store: Store | undefined; readonly seat: MasterReplica; readonly health: NodeHealth },
+    parts: {
+      readonly store: Store | undefined;
+      readonly seat: MasterReplica;
+      readonly health: NodeHealth;
+      readonly founding: FoundingPlan | undefined;
+    },
   ): void {
-    const { store, seat, health } = parts;
+    const { store, seat, health, founding } = parts;
     const { clock, random, logger, options, platform } = this.#parts;
     const agent = new NodeAgent(
       {
@@ -489,11 +518,17 @@ class Node implements AssembledNode {
           hasMaster: seat.master !== undefined,
           conditions: health.own(),
           authRevision: this.#auth.revision,
+          ...(founding !== undefined && !this.#isFounded() && { founding: founding.kind }),
           ...(store?.heartbeat.report(complete) ?? { ranges: [], results: [] }),
         }),
         changedSince: ({ ranges }) => store?.changedSince(ranges) ?? [],
         onTask: (task) => performTask(task, { store, seat }, { logger, onFailure: (error) => this.#fail(error) }),
-        onView: (view, incarnations) => this.#cluster.learn(view, incarnations),
+        onView: (view, incarnations) => {
+          const isFirst = this.#cluster.view === undefined;
+          this.#cluster.learn(view, incarnations);
+          if (isFirst && this.#isFounded()) this.#sayIgnored();
+          this.#exposure.look();
+        },
         onAuth: (image, sentMs) => this.#auth.learn(image, sentMs),
         onSplitPolicy: (policy) => store?.splitBy(policy),
         onConditions: (conditions) => health.learn(conditions),

@@ -23,6 +23,7 @@ import {
   worstFirst,
 } from '@remora/protocol';
 import type { Founders } from './cluster/cluster-identity.ts';
+import type { ExposureCheck } from './cluster/exposure-check.ts';
 import type { KnownCluster } from './cluster/known-cluster.ts';
 
 export interface NodeHealthDeps {
@@ -37,6 +38,8 @@ export interface NodeHealthDeps {
   readonly logHangs: () => boolean;
   /** When each certificate of this node expires. Absent without TLS. */
   readonly certificates?: (() => readonly CertificateExpiry[]) | undefined;
+  /** Whether the node is open to everybody. */
+  readonly exposure?: Pick<ExposureCheck, 'conditions'> | undefined;
   /** Undefined while the leader of the masters answers. */
   readonly mastersSilence: () => MastersSilence | undefined;
 }
@@ -73,6 +76,8 @@ const FOUND_HERE: ReadonlySet<ConditionName> = new Set([
   'diskReserve',
   'logHangs',
   'certificateExpires',
+  'authenticationOff',
+  'anonymousAllowed',
   'noMasters',
 ]);
 
@@ -97,7 +102,13 @@ export class NodeHealth {
 
   /** For the masters, which send them to all nodes. */
   own(): readonly HealthCondition[] {
-    return [...this.#disk(), ...this.#log(), ...this.#certificates()];
+    const { nodeId, exposure } = this.#deps;
+    return [
+      ...this.#disk(),
+      ...this.#log(),
+      ...this.#certificates(),
+      ...(exposure === undefined ? [] : exposure.conditions(nodeId)),
+    ];
   }
 
   /** The worst first. */
@@ -133,8 +144,7 @@ export class NodeHealth {
   #with(told: readonly HealthCondition[]): readonly HealthCondition[] {
     const { nodeId } = this.#deps;
     const others = told.filter(({ name, nodeId: of }) => !(FOUND_HERE.has(name) && (of === nodeId || of === 0)));
-    const own = [...this.#disk(), ...this.#log(), ...this.#certificates()];
-    return worstFirst([...this.#masters(), ...own, ...others, ...this.#life()]);
+    return worstFirst([...this.#masters(), ...this.own(), ...others, ...this.#life()]);
   }
 
   *#life(): Generator<HealthCondition> {

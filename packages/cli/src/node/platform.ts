@@ -2,7 +2,7 @@
  * The platform of a node: everything in which a real process differs from a simulated one. `assemble.ts` combines the
  * roles on top of it and knows neither sockets nor files, so that the simulator runs the same node.
  */
-import type { Authenticator, KnownAuth, PasswordThread } from '@remora/auth';
+import type { Audit, Authenticator, KnownAuth, PasswordThread } from '@remora/auth';
 import type {
   CertificateNames,
   Clock,
@@ -63,12 +63,16 @@ export interface NodePlatform {
   /** Sizes and limits that differ from the defaults. */
   readonly tuning?: NodeTuning;
   readonly onApplied?: OnApplied;
+  /** Where security events are recorded; absent: nowhere. */
+  readonly audit?: Audit | undefined;
   /** The node's metrics; absent: nothing is counted. */
   readonly metrics?: Metrics;
   /** The trust domain in this node's certificate for its peers, if there is one. */
   readonly trustDomain?: () => string | undefined;
   /** When each certificate of this node expires; absent without TLS. */
   readonly certificates?: () => readonly CertificateExpiry[];
+  /** Reads a file that an operator has made, such as one with a password. */
+  readSecret(file: string): Promise<string>;
   /** Hashes passwords, one after the other, without holding the event loop. */
   passwordThread(): PasswordThread;
   openEngine(deps: EngineDeps): Promise<Engine>;
@@ -134,6 +138,7 @@ export interface EntryDeps {
   readonly authenticator: Authenticator;
   /** What this node knows of users and roles. */
   readonly known: KnownAuth;
+  readonly audit: Audit;
   readonly admission: Admission;
   /** Calls the master's leader, and other nodes. */
   readonly master: MasterCaller;

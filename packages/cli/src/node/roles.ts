@@ -10,7 +10,7 @@ import {
   Store,
   type TransactionPeers,
 } from '@remora/dataserver';
-import { Master, type MasterFinder, splitPolicyOf } from '@remora/master';
+import { type FoundingPlan, Master, type MasterFinder, splitPolicyOf } from '@remora/master';
 import {
   masterAskSplit,
   masterDrawRevisions,
@@ -64,6 +64,7 @@ export interface StoreParts {
 export interface MasterReplicaParts {
   readonly platform: NodePlatform;
   readonly founders: Founders | undefined;
+  readonly founding: FoundingPlan | undefined;
   readonly clusterId: string;
   readonly registry: RpcRegistry;
   readonly onFailure: (error: unknown) => void;
@@ -95,12 +96,12 @@ const HAND_OVER_MS = 1_000;
  * node ids.
  */
 export function createMasterReplica(deps: RoleDeps & MasterReplicaParts): MasterReplica {
-  const { engine, checkpointer, founders, clusterId, clock, logger, nodeId, platform } = deps;
+  const { engine, checkpointer, founders, founding, clusterId, clock, logger, nodeId, platform } = deps;
   const replicas = Math.min(REPLICAS, founders?.members.length ?? REPLICAS);
   const createMaster = (conf: ConfState, onLeft: () => void): Master =>
     new Master(
       {
-        ...{ nodeId, clusterId, clock, logger, onLeft },
+        ...{ nodeId, clusterId, clock, logger, onLeft, founding },
         shownClusterId: shownClusterId(clusterId),
         founderNames: founders?.members.map(({ name }) => name) ?? [],
         options: {

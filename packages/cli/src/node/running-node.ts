@@ -7,8 +7,8 @@ export interface RunningNode {
    * process then ends without a graceful stop.
    */
   readonly failed: Promise<never>;
-  /** Uses certificates, keys and revocation lists as their files are now; absent: the node uses none. */
-  readonly reloadCertificates?: () => Promise<void>;
+  /** Uses certificates, keys and revocation lists as their files are now, and opens the audit log again. */
+  reload(): Promise<void>;
   /** Transfers leaderships, refuses new work, finishes work in progress, closes everything. */
   stop(): Promise<void>;
 }

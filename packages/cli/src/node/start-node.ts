@@ -1,14 +1,14 @@
 /** A node as a process: sockets, files, LevelDB and the system's clock, with the parts from `assemble.ts`. */
 
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { passwordThread } from '@remora/auth';
+import { AuditLog, passwordThread } from '@remora/auth';
 import {
   type Clock,
   type Connector,
   DISK_FULL_ADVICE,
   DiskFailedError,
   type Logger,
-  type Metrics,
   nodeClock,
   nodeDisk,
   nodeRandom,
@@ -18,8 +18,9 @@ import {
   STRANGER_LIMITS,
   saysFull,
   sectionedClock,
+  warnOfLooseMode,
 } from '@remora/base';
-import { countSections, createMetrics, createPinoLogger } from '@remora/base/node';
+import { countSections, createMetrics, createPinoLogger, type MetricsRegistry } from '@remora/base/node';
 import { openLevelEngine, StoreDamagedError, StoreOpenError } from '@remora/dataserver';
 import { type Caller, createRpcService, dialRpc, incarnationDigest, type RpcService } from '@remora/protocol';
 import {
@@ -34,10 +35,11 @@ import { CommandError } from '../exit-codes.ts';
 import { inputLimitsOf, type NodeOptions } from '../node-options.ts';
 import { VERSION } from '../version.ts';
 import { assembleNode } from './assemble.ts';
+import { auditMetrics } from './audit-metrics.ts';
 import { foundersOf } from './cluster/cluster-identity.ts';
+import { openAuditFile } from './files/audit-file.ts';
 import { type DataDir, openDataDir } from './files/data-dir.ts';
 import { diskSpace } from './files/disk-space.ts';
-import { warnOfLooseMode } from './files/loose-mode.ts';
 import type { NodePlatform, PeerRefusal, Peers, PeersDeps } from './platform.ts';
 import { Entry } from './ports/entry.ts';
 import { NodeTls } from './ports/node-tls.ts';
@@ -61,8 +63,10 @@ export async function startNode(
     random,
     ...(founders === undefined ? {} : { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
   }).catch(sayIfStorage);
-  await warnOfLooseMode(dataDir.path, logger);
-  const platform = processPlatform(options, { clock, random, logger, dataDir, tls, connector: tls.connector });
+  await warnOfLooseMode(dataDir.path, 'the data directory', logger);
+  const audit = await openAuditLog(options, { clock, logger });
+  const platform = processPlatform(options, { clock, random, logger, dataDir, tls, connector: tls.connector, audit });
+  if (audit !== undefined) auditMetrics(platform.metrics, audit);
   const endSections = countSections(platform.metrics, clock);
   const end = (): void => {
     endSections();
@@ -76,9 +80,24 @@ export async function startNode(
   failed.catch(() => {}); // The caller watches it.
   return {
     failed,
-    stop: () => node.stop().finally(end),
-    ...(tls.isUsed && { reloadCertificates: () => tls.reload() }),
+    async stop() {
+      await node.stop().finally(end);
+      await audit?.close();
+    },
+    async reload() {
+      audit?.reopen();
+      await tls.reload();
+    },
   };
+}
+
+async function openAuditLog(
+  { auditLog, auditWrites: writes }: NodeOptions,
+  ports: { readonly clock: Clock; readonly logger: Logger },
+): Promise<AuditLog | undefined> {
+  if (auditLog === undefined) return undefined;
+  const timeText = (wallMs: number) => new Date(wallMs).toISOString();
+  return new AuditLog({ ...ports, timeText, writes, sink: await openAuditFile(auditLog) });
 }
 
 /**
@@ -110,10 +129,14 @@ interface ProcessParts {
   readonly tls: NodeTls;
   /** Opens connections to other nodes. */
   readonly connector: Connector | undefined;
+  readonly audit: AuditLog | undefined;
 }
 
-function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatform & { readonly metrics: Metrics } {
-  const { clock, random, logger, dataDir, tls, connector } = parts;
+function processPlatform(
+  options: NodeOptions,
+  parts: ProcessParts,
+): NodePlatform & { readonly metrics: MetricsRegistry } {
+  const { clock, random, logger, dataDir, tls, connector, audit } = parts;
   const metrics = createMetrics({ process: true });
   const ports = new PortMetrics(metrics);
   return {
@@ -125,7 +148,9 @@ function processPlatform(options: NodeOptions, parts: ProcessParts): NodePlatfor
     logDisk: nodeDisk(dataDir.path),
     space: diskSpace(dataDir.path, { clock, logger, reserveBytes: options.diskReserve }),
     stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),
+    audit,
     passwordThread,
+    readSecret: (file) => readFile(file, 'utf8'),
     openEngine: (deps) => openLevelEngine({ ...deps, dir: join(dataDir.path, 'engine') }),
     createHost: createRaftHost,
     connect: (target, self, verify) => dialRpc(target, self, clock, verify, connector),

@@ -10,6 +10,7 @@ import {
   ServiceError,
   silentLogger,
   systemProcessTable,
+  warnOfLooseMode,
 } from '@remora/base';
 import { dialPipe, PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
 import { RemoraClient } from '../client.ts';
@@ -91,6 +92,7 @@ export async function connect(options: ConnectOptions): Promise<RemoraClient> {
     exit: processExitHooks(),
     ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
   };
+  if (options.journal !== undefined) await warnOfLooseMode(resolve(options.journal), 'the journal', ports.logger);
   const backgroundRenewer = options.renewInWorker
     ? { backgroundRenewer: renewalThread({ ...options, tls: endpoints.tls }, ports) }
     : {};

@@ -82,7 +82,12 @@ class UsersBed {
 
   #connect(address: string) {
     const pair = createMemoryLink(this.clock);
-    const connection: ClientConnection = { certificateName: undefined, address: '127.0.0.1', token: undefined };
+    const connection: ClientConnection = {
+      door: 'pipe',
+      certificateName: undefined,
+      address: '127.0.0.1',
+      token: undefined,
+    };
     const registry = createRpcRegistry();
     registry.handle(pipeLogIn, (request, _context, done) => this.#logIn(address, connection, request, done));
     registry.handle(pipeGateways, (_request, _context, done) => {

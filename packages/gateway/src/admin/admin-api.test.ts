@@ -1,3 +1,4 @@
+import { FIRST_AUTH } from '@remora/auth';
 import { SeededRandom, ServiceError } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
 import {
@@ -52,6 +53,10 @@ const RANGE: RangeOverview = {
   ],
 };
 
+const ROOT_USER = { name: 'root', passwordHash: 'secret', roles: ['root'], version: 1 };
+/** What a check says of users. */
+const USERS = { authentication: true, rootUsers: ['root'] };
+
 /** Nodes 1 to 3, of which one leads the range and one the master; both may move. */
 class World {
   readonly clock = new ManualClock();
@@ -81,6 +86,7 @@ class World {
         completed: (report) => ({ ...report, conditions: [...report.conditions, OWN] }),
         withoutMasters: () => this.withoutMasters,
       },
+      known: { image: { ...FIRST_AUTH, enabled: true, users: [ROOT_USER, { ...ROOT_USER, name: 'ann', roles: [] }] } },
       master: {
         call: <Request, Reply>(method: Method<Request, Reply>, request: Request, _: unknown, done: Done<Reply>) => {
           const answer = this.masterAnswer(method.name, request);
@@ -310,13 +316,13 @@ describe('a check', () => {
 
   test('tells what the masters find, and what the node knows better', async () => {
     world.masterAnswer = () => ({ nodes: 3, ranges: 1, conditions: [found] });
-    expect(await check()).toEqual({ nodes: 3, ranges: 1, conditions: [found, OWN] });
+    expect(await check()).toEqual({ nodes: 3, ranges: 1, conditions: [found, OWN], ...USERS });
   });
 
   test('tells what the node knows when the masters have no leader', async () => {
     world.masterAnswer = () => notLeader(0);
     world.withoutMasters = { nodes: 3, ranges: 0, conditions: [healthCondition('noMasters', {}, '1 of 3')] };
-    expect(await check()).toEqual(world.withoutMasters);
+    expect(await check()).toEqual({ ...world.withoutMasters, ...USERS });
   });
 
   test('fails when the masters do not answer it, although they answer the node', async () => {

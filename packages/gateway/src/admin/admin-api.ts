@@ -1,3 +1,4 @@
+import type { KnownAuth } from '@remora/auth';
 import { ServiceError, toServiceError } from '@remora/base';
 import {
   type CheckReport,
@@ -35,6 +36,8 @@ import { SteeringApi } from './steering-api.ts';
 export interface AdminApiDeps extends ClusterCallsDeps, RecoveryApiDeps {
   readonly backend: Backend;
   readonly health: HealthKnowledge;
+  /** What this node knows of users and roles. */
+  readonly known: Pick<KnownAuth, 'image'>;
 }
 
 /** What this node knows about the health of the cluster. */
@@ -97,7 +100,7 @@ export class AdminApi {
       report = health.withoutMasters();
       if (report === undefined) throw error;
     }
-    return fromCheck(report);
+    return fromCheck(report, this.#deps.known.image);
   }
 
   async listSettings(_request: admin.ListSettingsRequest, call: CallInfo): Promise<admin.ListSettingsResponse> {

@@ -1,6 +1,8 @@
 /** Converts requests and answers of `remora.v1.Admin` from and to the messages between roles. */
+import { ROOT } from '@remora/auth';
 import { ServiceError } from '@remora/base';
 import {
+  type AuthImage,
   type CheckReport,
   type HotRangesRequest,
   type LeaderReport,
@@ -127,8 +129,12 @@ function fromStatus(status: RangeStatus): admin.RangeState {
   return { term, commit, applied, revision, compactRevision, bytes, keys, leases, watches };
 }
 
-export function fromCheck({ nodes, ranges, conditions }: CheckReport): admin.CheckClusterResponse {
-  return { nodes, ranges, conditions: [...conditions] };
+export function fromCheck(
+  { nodes, ranges, conditions }: CheckReport,
+  { enabled: authentication, users }: AuthImage,
+): admin.CheckClusterResponse {
+  const rootUsers = users.filter(({ roles }) => roles.includes(ROOT)).map(({ name }) => name);
+  return { nodes, ranges, conditions: [...conditions], authentication, rootUsers };
 }
 
 export function fromSettings(settings: readonly SettingInfo[]): admin.ListSettingsResponse {

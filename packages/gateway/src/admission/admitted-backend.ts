@@ -67,8 +67,8 @@ export class AdmittedBackend implements Backend {
     return this.#backend.watchLocks(options, listener, onEnd);
   }
 
-  check(principal: Principal | undefined, needs: readonly PlainNeed[]): void {
-    this.#backend.check(principal, needs);
+  check(principal: Principal | undefined, needs: readonly PlainNeed[], action?: string): void {
+    this.#backend.check(principal, needs, action);
   }
 }
 

@@ -8,9 +8,19 @@
  * AA3. No password leaves this process, only its hash.
  * AA4. The key that signs tokens is made with the first user.
  * AA5. Who switches authentication on learns in the log how many sessions have no user.
+ * AA6. Each change is recorded once, with its outcome, and so is each refusal.
  */
-import type { Authenticator, KnownAuth, LogIn, PlainNeed, Principal } from '@remora/auth';
-import { type Logger, type Random, ServiceError } from '@remora/base';
+import {
+  type Audit,
+  type Authenticator,
+  type KnownAuth,
+  type LogIn,
+  needText,
+  type PlainNeed,
+  type Principal,
+  spanText,
+} from '@remora/auth';
+import { type Logger, type Random, ServiceError, toServiceError } from '@remora/base';
 import {
   type AuthChange,
   type AuthImage,
@@ -30,6 +40,7 @@ export interface AuthAdminDeps {
   readonly random: Pick<Random, 'bytes'>;
   readonly backend: Pick<Backend, 'query'>;
   readonly logger: Logger;
+  readonly audit?: Audit | undefined;
 }
 
 /** Who asks, and how long that may take. */
@@ -74,7 +85,13 @@ export class AuthAdmin {
   }
 
   /** `password`: undefined for a user who cannot log in with one. */
-  async addUser(call: AuthCall, user: string, password: string | undefined): Promise<void> {
+  addUser(call: AuthCall, user: string, password: string | undefined): Promise<void> {
+    return this.#recorded(call, { action: 'addUser', targets: [`the user ${JSON.stringify(user)}`] }, () =>
+      this.#addUser(call, user, password),
+    );
+  }
+
+  async #addUser(call: AuthCall, user: string, password: string | undefined): Promise<void> {
     this.#check(call.principal);
     const { calls, known, random } = this.#deps;
     const passwordHash = password === undefined ? '' : await this.#deps.authenticator.hashOf(password); // AA3
@@ -82,16 +99,43 @@ export class AuthAdmin {
       const key = random.bytes(TOKEN_KEY_BYTES);
       await calls.once(masterChangeAuth, { change: { type: 'setTokenKey', key } }, call.timeoutMs); // AA4
     }
-    await this.change(call, { type: 'addUser', user, passwordHash });
+    await this.#change(call, { type: 'addUser', user, passwordHash });
   }
 
-  async changePassword(call: AuthCall, user: string, password: string): Promise<void> {
-    this.#check(call.principal);
-    const passwordHash = await this.#deps.authenticator.hashOf(password); // AA3
-    await this.change(call, { type: 'changePassword', user, passwordHash });
+  changePassword(call: AuthCall, user: string, password: string): Promise<void> {
+    const what = { action: 'changePassword', targets: [`the user ${JSON.stringify(user)}`] };
+    return this.#recorded(call, what, async () => {
+      this.#check(call.principal);
+      const passwordHash = await this.#deps.authenticator.hashOf(password); // AA3
+      await this.#change(call, { type: 'changePassword', user, passwordHash });
+    });
   }
 
-  async change(call: AuthCall, change: AuthChange): Promise<void> {
+  change(call: AuthCall, change: AuthChange): Promise<void> {
+    const what = { action: change.type, targets: targetsOfChange(change) };
+    return this.#recorded(call, what, () => this.#change(call, change));
+  }
+
+  /** AA6. */
+  async #recorded(
+    { principal }: AuthCall,
+    what: { readonly action: string; readonly targets: readonly string[] },
+    act: () => Promise<void>,
+  ): Promise<void> {
+    const record = (decision: 'allowed' | 'denied' | 'failed', reason?: string) =>
+      this.#deps.audit?.record({ ...what, decision, principal, reason });
+    try {
+      await act();
+      record('allowed');
+    } catch (cause) {
+      const error = toServiceError(cause);
+      const isRefusal = error.code === 'UNAUTHENTICATED' || error.code === 'PERMISSION_DENIED';
+      record(isRefusal ? 'denied' : 'failed', error.message);
+      throw error;
+    }
+  }
+
+  async #change(call: AuthCall, change: AuthChange): Promise<void> {
     const { principal, timeoutMs } = call;
     this.#check(principal);
     if (change.type === 'enable') await warnOfSessionsWithoutUser(this.#deps, call); // AA5
@@ -114,6 +158,32 @@ export class AuthAdmin {
 
   #check(principal: Principal | undefined, needs = MANAGES): void {
     this.#deps.known.authority.check(principal, needs);
+  }
+}
+
+/** Whom and what a change is about: no hash and no key that signs tokens. */
+function targetsOfChange(change: AuthChange): readonly string[] {
+  return [
+    ...('user' in change ? [`the user ${JSON.stringify(change.user)}`] : []),
+    ...('role' in change ? [`the role ${JSON.stringify(change.role)}`] : []),
+    ...permissionTexts(change),
+  ];
+}
+
+function permissionTexts(change: AuthChange): readonly string[] {
+  switch (change.type) {
+    case 'grantKeys': {
+      const { access, ...span } = change.permission;
+      const accesses = access === 'readWrite' ? (['read', 'write'] as const) : ([access] as const);
+      return accesses.map((each) => needText({ type: 'keys', access: each, ...span }));
+    }
+    case 'revokeKeys':
+      return [spanText(change.span)];
+    case 'grantLocks':
+    case 'revokeLocks':
+      return [needText({ type: 'locks', ...change.permission })];
+    default:
+      return [];
   }
 }
 

@@ -1,9 +1,16 @@
-import { AUTH_TRUST_MS, KnownAuth, type PlainNeed } from '@remora/auth';
+import { AUTH_TRUST_MS, type Audit, type AuditEvent, KnownAuth, type PlainNeed } from '@remora/auth';
 import { ServiceError } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
-import type { AuthImage, Command, Query, QueryResult } from '@remora/protocol';
+import type { AuthImage, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
-import type { BackendDone, LockWatchOptions, RequestOptions, WatchListener, WatchOptions } from '../backend.ts';
+import type {
+  BackendDone,
+  BackendReply,
+  LockWatchOptions,
+  RequestOptions,
+  WatchListener,
+  WatchOptions,
+} from '../backend.ts';
 import { AuthorisedBackend } from './authorised-backend.ts';
 import type { Clearance } from './clearance.ts';
 import type { ClearedBackend } from './cleared-backend.ts';
@@ -68,8 +75,13 @@ class Ranges implements ClearedBackend {
     done(undefined, { result, revision: 1, raftTerm: 1 });
     return () => {};
   }
-  commandFor(clearance: Clearance, command: Command): () => void {
+  /** The answer to all commands; undefined: none. */
+  outcome: ServiceError | 'done' | undefined;
+
+  commandFor(clearance: Clearance, command: Command, _terms: object, done: BackendDone<CommandResult>): () => void {
     this.commands.push({ command, clearance });
+    if (this.outcome instanceof ServiceError) done(this.outcome, undefined);
+    else if (this.outcome === 'done') done(undefined, {} as BackendReply<CommandResult>);
     return () => {};
   }
   queryFor(clearance: Clearance, query: Query): () => void {
@@ -91,20 +103,22 @@ class Ranges implements ClearedBackend {
   rangeTimeMs = () => 0;
 }
 
-function bed(first: AuthImage | 'unknown' = image(5)) {
+function bed(first: AuthImage | 'unknown' = image(5), writes = false) {
   const clock = new ManualClock();
   const known = new KnownAuth({ clock, hurry: () => {} });
   const learn = (one: AuthImage): void => known.learn(one, clock.monotonicMs());
   if (first !== 'unknown') learn(first);
   const ranges = new Ranges();
-  const backend = new AuthorisedBackend({ ranges, known, clock });
+  const recorded: AuditEvent[] = [];
+  const audit: Audit = { isOn: true, writes, record: (event) => void recorded.push(event) };
+  const backend = new AuthorisedBackend({ ranges, known, clock, audit });
   const errors: string[] = [];
   const done: BackendDone<unknown> = (error) => void errors.push(error?.code ?? 'done');
   const send = (command: Command, options: Partial<RequestOptions> = { principal: ADA }) =>
     backend.command(command, { timeoutMs: 1_000, principal: undefined, ...options }, done);
   const ask = (query: Query, options: Partial<RequestOptions> = { principal: ADA }) =>
     backend.query(query, { timeoutMs: 1_000, principal: undefined, ...options }, done);
-  return { clock, known, learn, ranges, backend, errors, send, ask };
+  return { clock, known, learn, ranges, backend, errors, send, ask, recorded };
 }
 const turns = async (): Promise<void> => {
   for (let i = 0; i < 10; i++) await Promise.resolve();
@@ -543,4 +557,80 @@ test('what is needed without masters is decided by what the node knew last; all 
   expect(codeOf(ROOT, [administer])).toBe('UNAVAILABLE');
   expect(codeOf(ROOT, [rescue, administer])).toBe('UNAVAILABLE');
   expect(codeOf(ROOT, [])).toBe('UNAVAILABLE');
+});
+
+describe('the audit log', () => {
+  const FROM = { door: 'pipe', address: '10.0.0.9' } as const;
+  const ada = { ...ADA, ...FROM };
+  const force: Command = {
+    type: 'lock',
+    command: { type: 'forceRelease', lock: { namespace: 'shop', name: b('x') } },
+  } as unknown as Command;
+  const shown = ({ action, decision, targets, reason }: AuditEvent) => [action, decision, targets, reason];
+
+  test('has every refusal, with its caller, and of which need (AC1)', () => {
+    const { send, ask, backend, learn, recorded, clock } = bed();
+    send(put('z\n'), { principal: ada });
+    ask({ type: 'scan', key: b('a'), end: b('c'), revision: 0, bytes: 1 }, { principal: undefined });
+    const looks: readonly PlainNeed[] = [{ type: 'root', what: 'look at the cluster', looks: true }];
+    expect(() => backend.check(ada, looks, 'listNodes')).toThrow();
+    const watch = { key: b('z'), startRevision: 0, noPut: false, noDelete: false, prevKv: false, principal: ada };
+    const listener = { onCreated() {}, onEvents() {}, onProgress() {}, onEnd() {} };
+    backend.watch(watch, listener);
+    backend.watch({ ...watch, key: b('a') }, listener);
+    learn(image(6, NOBODY_MAY));
+    clock.advance(1);
+    expect(recorded[0]).toEqual({
+      ...{ action: 'put', decision: 'denied', principal: ada, targets: ['write the key 0x7a0a'] },
+      ...{ reason: 'the user "ada" may not write the key 0x7a0a', requestId: undefined },
+    });
+    expect(recorded.slice(1).map(({ action, decision }) => `${action} ${decision}`)).toEqual([
+      'scan denied',
+      'listNodes denied',
+      'watch denied',
+      'watch denied',
+    ]);
+    expect(JSON.stringify(recorded)).not.toContain('"v"');
+  });
+
+  test('has refusals by the leader of a range, and by a newer revision (AC1)', () => {
+    const { send, ranges, recorded } = bed();
+    ranges.outcome = new ServiceError('PERMISSION_DENIED', 'the session belongs to another user');
+    send(put('a1'), { principal: ada });
+    expect(recorded.map(shown)).toEqual([
+      ['put', 'denied', ['write the key "a1"'], 'the session belongs to another user'],
+    ]);
+  });
+
+  test('has what steers locks or administers, with its outcome, also while authentication is off (AC1)', () => {
+    for (const enabled of [true, false]) {
+      const { send, backend, ranges, recorded } = bed(image(5, { enabled }));
+      const principal = enabled ? { ...ROOT, ...FROM } : ({ name: undefined, method: 'none', ...FROM } as const);
+      ranges.outcome = 'done';
+      send(force, { principal, requestId: 'r7' });
+      ranges.outcome = new ServiceError('LOCK_NOT_HELD', 'the lock is free');
+      send(force, { principal });
+      backend.check(principal, [{ type: 'root', what: 'administer the cluster' }], 'setSetting');
+      backend.check(principal, [{ type: 'root', what: 'look at the cluster', looks: true }], 'listNodes');
+      const lock = ['steer the lock "x" of the namespace "shop"'];
+      expect(recorded.map(shown)).toEqual([
+        ['lock.forceRelease', 'allowed', lock, undefined],
+        ['lock.forceRelease', 'failed', lock, 'LOCK_NOT_HELD'],
+        ['setSetting', 'allowed', [], undefined],
+      ]);
+      expect(recorded[0]).toMatchObject({ principal, requestId: 'r7' });
+    }
+  });
+
+  test('has writes that succeed only if they are asked for, and never reads that are allowed (AC2)', () => {
+    for (const writes of [false, true]) {
+      const { send, ask, ranges, recorded } = bed(image(5), writes);
+      ranges.outcome = 'done';
+      send(put('a1'), { principal: ada });
+      ask({ type: 'scan', key: b('a'), end: b('b'), revision: 0, bytes: 1 }, { principal: ada });
+      ranges.outcome = new ServiceError('UNAVAILABLE', 'later');
+      send(put('a1'), { principal: ada });
+      expect(recorded.map(({ action, decision }) => `${action} ${decision}`)).toEqual(writes ? ['put allowed'] : []);
+    }
+  });
 });

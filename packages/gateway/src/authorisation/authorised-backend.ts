@@ -11,7 +11,16 @@
  *      any more (auth's known-auth.ts KA2). Those that are no longer allowed end.
  * AB5. A session that begins belongs to its caller, whatever its request says.
  */
-import { isPlain, type KnownAuth, needsOfCommand, needsOfQuery, type PlainNeed, type Principal } from '@remora/auth';
+import {
+  type Audit,
+  isPlain,
+  type KnownAuth,
+  NO_AUDIT,
+  needsOfCommand,
+  needsOfQuery,
+  type PlainNeed,
+  type Principal,
+} from '@remora/auth';
 import { type Clock, type ServiceError, type Timer, TransientMap } from '@remora/base';
 import {
   type ClusterView,
@@ -33,6 +42,7 @@ import type {
   WatchListener,
   WatchOptions,
 } from '../backend.ts';
+import { AuditedCalls } from './audited-calls.ts';
 import type { ClearedBackend } from './cleared-backend.ts';
 import { Decisions, refusalOf } from './decisions.ts';
 import { type ClearanceDeps, RequestClearance } from './request-clearance.ts';
@@ -41,10 +51,13 @@ export interface AuthorisedBackendDeps {
   readonly ranges: ClearedBackend;
   readonly known: KnownAuth;
   readonly clock: Clock;
+  readonly audit?: Audit;
 }
 
 /** Something that goes on until its client ends it (AB4). */
 interface Lasting {
+  /** In the audit log, when it is ended; undefined: the answer to its request shows that. */
+  readonly action: 'watch' | 'watchLocks' | undefined;
   readonly principal: Principal | undefined;
   readonly needs: readonly PlainNeed[];
   end(refusal: ServiceError): void;
@@ -58,13 +71,15 @@ export class AuthorisedBackend implements Backend {
   readonly #known: KnownAuth;
   readonly #clock: Clock;
   readonly #decisions: Decisions;
+  readonly #audited: AuditedCalls;
   readonly #clearanceDeps: ClearanceDeps;
   /** Nearly all of them are waits for locks that are granted at once. */
   readonly #lasting = new TransientMap<Lasting>();
   #lastingId = 0;
   #looking: Timer | undefined;
 
-  constructor({ ranges, known, clock }: AuthorisedBackendDeps) {
+  constructor({ ranges, known, clock, audit = NO_AUDIT }: AuthorisedBackendDeps) {
+    this.#audited = new AuditedCalls(audit);
     this.#ranges = ranges;
     this.#known = known;
     this.#clock = clock;
@@ -85,12 +100,20 @@ export class AuthorisedBackend implements Backend {
     return this.#ranges.rangeTimeMs();
   }
 
-  check(principal: Principal | undefined, needs: readonly PlainNeed[]): void {
-    this.#decisions.check(principal, needs);
+  check(principal: Principal | undefined, needs: readonly PlainNeed[], action?: string): void {
+    const refusal = this.#refusal(principal, needs, action);
+    if (refusal !== undefined) throw refusal;
   }
 
-  command(asked: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+  #refusal(principal: Principal | undefined, needs: readonly PlainNeed[], action: string | undefined) {
+    const refusal = refusalOf(() => this.#decisions.check(principal, needs));
+    this.#audited.decided(action, principal, needs, refusal);
+    return refusal;
+  }
+
+  command(asked: Command, options: RequestOptions, answer: BackendDone<CommandResult>): () => void {
     const command = asked.type === 'leaseGrant' ? owned(asked, options.principal) : asked; // AB5
+    const done = this.#audited.command(command, options, answer);
     const clearance = new RequestClearance(this.#clearanceDeps, options.principal, () => needsOfCommand(command));
     if (!isWait(command, options)) return this.#execute(clearance, command, options, done);
     const lastingId = this.#goesOn(new WaitForLock(clearance)); // AB4
@@ -122,7 +145,9 @@ export class AuthorisedBackend implements Backend {
     });
   }
 
-  query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
+  query(query: Query, options: RequestOptions, answer: BackendDone<QueryResult>): () => void {
+    const needs = () => needsOfQuery(query);
+    const done = this.#audited.query(query, needs, options, answer);
     if (isAwaited(query)) return this.#await(query, options, done);
     return this.#ask(query, options, done);
   }
@@ -132,6 +157,7 @@ export class AuthorisedBackend implements Backend {
     const { principal } = options;
     let giveUp = nothing;
     const lastingId = this.#goesOn({
+      action: undefined, // Its answer is recorded.
       principal,
       needs: needsOfQuery(query).filter(isPlain),
       end: (refusal) => {
@@ -180,7 +206,8 @@ export class AuthorisedBackend implements Backend {
   watch({ principal, ...options }: WatchOptions & Asked, listener: WatchListener): WatchControl {
     const { key, end } = options;
     const needs: readonly PlainNeed[] = [{ type: 'keys', access: 'read', key, ...(end !== undefined && { end }) }];
-    if (this.#isRefused({ principal, needs }, (refusal) => listener.onEnd(refusal, 0))) return REFUSED;
+    const asked = { action: 'watch', principal, needs } as const;
+    if (this.#isRefused(asked, (refusal) => listener.onEnd(refusal, 0))) return REFUSED;
     let leave = nothing;
     const control = this.#ranges.watch(options, {
       onCreated: (revision) => listener.onCreated(revision),
@@ -192,7 +219,7 @@ export class AuthorisedBackend implements Backend {
       },
     });
     leave = this.#begins(
-      { principal, needs },
+      asked,
       () => control.cancel(),
       (refusal) => listener.onEnd(refusal, 0),
     );
@@ -216,9 +243,10 @@ export class AuthorisedBackend implements Backend {
     const needs: readonly PlainNeed[] = single
       ? [{ type: 'lock', verb: 'read', namespace, name }]
       : [{ type: 'locks', verb: 'read', namespace, prefix: name }];
-    if (this.#isRefused({ principal, needs }, onEnd)) return REFUSED;
+    const asked = { action: 'watchLocks', principal, needs } as const;
+    if (this.#isRefused(asked, onEnd)) return REFUSED;
     const control = this.#ranges.watchLocks(options, listener);
-    const leave = this.#begins({ principal, needs }, () => control.cancel(), onEnd);
+    const leave = this.#begins(asked, () => control.cancel(), onEnd);
     return {
       cancel: () => {
         leave();
@@ -230,15 +258,15 @@ export class AuthorisedBackend implements Backend {
   }
 
   /** Tells the refusal in a later turn, when the caller has what it began. */
-  #isRefused(asked: Pick<Lasting, 'principal' | 'needs'>, told: (refusal: ServiceError) => void): boolean {
+  #isRefused({ action, principal, needs }: Omit<Lasting, 'end'>, told: (refusal: ServiceError) => void): boolean {
     if (this.#known.isOff) return false; // AB2
-    const refusal = refusalOf(() => this.check(asked.principal, asked.needs));
+    const refusal = this.#refusal(principal, needs, action);
     if (refusal !== undefined) this.#clock.setImmediate(() => told(refusal));
     return refusal !== undefined;
   }
 
   /** AB4. Returns a function for its regular end. */
-  #begins(asked: Pick<Lasting, 'principal' | 'needs'>, cancel: () => void, told: (refusal: ServiceError) => void) {
+  #begins(asked: Omit<Lasting, 'end'>, cancel: () => void, told: (refusal: ServiceError) => void) {
     let isOver = false;
     const leave = () => void this.#lasting.delete(lastingId);
     const lastingId = this.#goesOn({
@@ -267,8 +295,11 @@ export class AuthorisedBackend implements Backend {
   /** AB4. */
   #decideLasting(): void {
     for (const lasting of this.#lasting.values()) {
-      const refusal = refusalOf(() => this.check(lasting.principal, lasting.needs));
-      if (refusal !== undefined) lasting.end(refusal);
+      const { action, principal, needs } = lasting;
+      const refusal = refusalOf(() => this.#decisions.check(principal, needs));
+      if (refusal === undefined) continue;
+      if (action !== undefined) this.#audited.decided(action, principal, needs, refusal);
+      lasting.end(refusal);
     }
     this.#look();
   }
@@ -284,6 +315,7 @@ export class AuthorisedBackend implements Backend {
 
 /** AB4. Its needs are worked out only when it is decided about again. */
 class WaitForLock implements Lasting {
+  readonly action = undefined;
   readonly #clearance: RequestClearance;
 
   constructor(clearance: RequestClearance) {

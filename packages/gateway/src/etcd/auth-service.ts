@@ -40,7 +40,7 @@ export class EtcdAuth {
     call: CallInfo,
     done: CallDone<pb.AuthenticateResponse>,
   ): undefined {
-    this.#admin.logIn({ user, password, address: call.address ?? '' }).then(
+    this.#admin.logIn({ user, password, door: call.door ?? 'grpc', address: call.address ?? '' }).then(
       (token) => done(undefined, { header: this.#headers.latest(call.seen), token }),
       (error: unknown) => done(toServiceError(error), undefined),
     );

@@ -1,5 +1,5 @@
 import { Authenticator, FIRST_AUTH, KnownAuth, PasswordHasher, type PasswordThread, TOKEN_LIFE_MS } from '@remora/auth';
-import { SeededRandom, type ServiceError } from '@remora/base';
+import { SeededRandom, type ServiceError, silentLogger } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
 import type { AuthImage, PipeLogIn } from '@remora/protocol';
 import { expect, test } from 'vitest';
@@ -29,7 +29,7 @@ function bed(first: AuthImage = image(5)) {
   const known = new KnownAuth({ clock, hurry: () => {} });
   known.learn(first, 0);
   const hasher = new PasswordHasher(() => new Thread());
-  const authenticator = new Authenticator({ known, hasher, clock, random: new SeededRandom(1) });
+  const authenticator = new Authenticator({ known, hasher, clock, random: new SeededRandom(1), logger: silentLogger });
   const connection = anonymousConnection();
   const caller = { kind: 'client', connection } as const;
   const logIn = (request: PipeLogIn) => logInPipe(authenticator, caller, request);

@@ -28,29 +28,29 @@ export async function logInPipe(
 
 async function tokenOf(
   identification: Identification,
-  { address }: ClientConnection,
+  { door, address }: ClientConnection,
   request: PipeLogIn,
 ): Promise<string> {
   if (request.with === 'password') {
     const { user, password } = request;
-    return identification.logIn({ user, password, address });
+    return identification.logIn({ user, password, door, address });
   }
-  identification.identify({ token: request.token, certificateName: undefined });
+  identification.identify({ token: request.token, certificateName: undefined, door, address });
   return request.token;
 }
 
 /** Empty if the log-in is wrong. */
 async function tokenIfRight(
   identification: Identification,
-  { address }: ClientConnection,
+  { door, address }: ClientConnection,
   request: PipeLogIn,
 ): Promise<string> {
   if (request.with === 'password') {
     const { user, password } = request;
-    return (await identification.logInIfRight({ user, password, address })) ?? '';
+    return (await identification.logInIfRight({ user, password, door, address })) ?? '';
   }
   const { token } = request;
-  return identification.identify({ token, certificateName: undefined }) === undefined ? '' : token;
+  return identification.identify({ token, certificateName: undefined, door, address })?.name === undefined ? '' : token;
 }
 
 function connectionOf(caller: Caller): ClientConnection {

@@ -15,5 +15,5 @@ export const NO_AUTHENTICATION: Identification = {
 
 /** A connection without a certificate, on which nobody has logged in. */
 export function anonymousConnection(): ClientConnection {
-  return { certificateName: undefined, address: '127.0.0.1', token: undefined };
+  return { door: 'pipe', certificateName: undefined, address: '127.0.0.1', token: undefined };
 }

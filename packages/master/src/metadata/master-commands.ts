@@ -1,3 +1,4 @@
+import type { FirstRoot } from '@remora/auth';
 import type { Bytes } from '@remora/base';
 import type { AuthChange, NodeDescriptor, NodeDuty, RangeDescriptor } from '@remora/protocol';
 import type { AskedSplit } from '../ranges/range-registry.ts';
@@ -34,7 +35,9 @@ export type MasterCommand =
    */
   | { readonly type: 'changeSetting'; readonly expected: number; readonly name: string; readonly text: string }
   /** Changes users, roles or permissions; refused as `AuthState` says. */
-  | { readonly type: 'changeAuth'; readonly change: AuthChange };
+  | { readonly type: 'changeAuth'; readonly change: AuthChange }
+  /** Founds a cluster with authentication; refused when a range exists. */
+  | ({ readonly type: 'foundAuth' } & FirstRoot);
 
 /** One of a new cluster's first ranges. */
 export interface FirstRangePlan {
@@ -58,4 +61,5 @@ export type MasterResult =
   | { readonly type: 'liftRevisions' }
   | { readonly type: 'changeSetting' }
   /** The revision that the change has made, or found if it changed nothing. */
-  | { readonly type: 'changeAuth'; readonly revision: number };
+  | { readonly type: 'changeAuth'; readonly revision: number }
+  | { readonly type: 'foundAuth' };

@@ -232,6 +232,10 @@ export class MasterState {
       case 'changeAuth':
         this.#auth.apply(command.change);
         return { type: 'changeAuth', revision: this.#auth.image.revision };
+      case 'foundAuth':
+        this.#checkNoRanges();
+        this.#auth.found(command);
+        return { type: 'foundAuth' };
     }
   }
 

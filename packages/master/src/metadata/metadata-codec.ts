@@ -67,6 +67,15 @@ const Command = union('master command', 'type', {
   }),
   askSplitByHand: variant(12, DESCRIPTOR),
   changeAuth: variant(13, { change: field(AuthChange, 'The change.') }),
+  foundAuth: variant(14, {
+    root: spread(
+      struct('first user', {
+        passwordHash: field(text, 'The hash of its password; empty: it has none.'),
+        tokenKey: field(bytes, 'The key that signs tokens.'),
+      }),
+      'The user root.',
+    ),
+  }),
 });
 const COMMAND_ROW = storedRow(
   'a master command',

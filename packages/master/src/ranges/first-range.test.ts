@@ -19,6 +19,7 @@ class Bed {
       ...{ clock: this.clock, logger: silentLogger, state: this.state, replicas },
       borders: borders.map((border) => Buffer.from(border)),
       isUp: (nodeId) => this.up.has(nodeId),
+      founding: { mayCreateRanges: () => true },
       propose: (command, done) => {
         this.proposed.push(command);
         done(undefined, this.state.apply(command));

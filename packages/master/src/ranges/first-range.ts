@@ -3,6 +3,7 @@ import type { NodeDescriptor } from '@remora/protocol';
 import type { MasterCommand } from '../metadata/master-commands.ts';
 import type { MasterState } from '../metadata/master-state.ts';
 import type { CommandDone } from '../term/proposals.ts';
+import type { Founding } from './founding.ts';
 
 export interface FirstRangeDeps {
   readonly clock: Clock;
@@ -13,6 +14,7 @@ export interface FirstRangeDeps {
   /** The routing keys at which further ranges begin, in order. None: it is the only range. */
   readonly borders: readonly Bytes[];
   readonly isUp: (nodeId: number) => boolean;
+  readonly founding: Pick<Founding, 'mayCreateRanges'>;
   readonly propose: (command: MasterCommand, done: CommandDone) => void;
 }
 
@@ -33,10 +35,10 @@ export class FirstRange {
   }
 
   look(): void {
-    const { clock, state, replicas, borders } = this.#deps;
+    const { clock, state, replicas, borders, founding } = this.#deps;
     if (this.#creating || state.ranges().length > 0) return;
     const up = this.#nodesUp();
-    if (up.length < replicas) return;
+    if (up.length < replicas || !founding.mayCreateRanges()) return;
     if (borders.length === 0) return this.#create({ type: 'bootstrapRange', nodeIds: up.slice(0, replicas) });
     const nowMs = clock.monotonicMs();
     this.#enoughSinceMs ??= nowMs;

@@ -41,6 +41,10 @@ export const HEALTH_CONDITIONS = {
   logHangs: { severity: 'warning', scope: 'node' },
   /** A certificate of the node expires soon, or has expired. */
   certificateExpires: { severity: 'warning', scope: 'node' },
+  /** The node listens beyond loopback, and authentication is off. */
+  authenticationOff: { severity: 'warning', scope: 'node' },
+  /** The same, and `--insecure anonymous` allows it. */
+  anonymousAllowed: { severity: 'info', scope: 'node' },
   silentNode: { severity: 'warning', scope: 'node' },
   /** No leader of the masters answers. */
   noMasters: { severity: 'critical', scope: 'cluster' },

@@ -142,6 +142,10 @@ export const HeartbeatChanges = struct('heartbeat changes', {
 });
 export interface HeartbeatChanges extends Infer<typeof HeartbeatChanges> {}
 
+/** Whether a new cluster has authentication, and how its user root logs in. */
+export const FoundingKind = words('founding', ['open', 'password', 'certificate']);
+export type FoundingKind = Infer<typeof FoundingKind>;
+
 /** Sent by every node at an interval to the masters' leader. */
 export const NodeHeartbeat = struct('node heartbeat', {
   nodeId: field(uint, 'The node.'),
@@ -155,6 +159,7 @@ export const NodeHeartbeat = struct('node heartbeat', {
   authRevision: field(uint, 'The revision of the users and roles by which it decides; 0: it has none yet.'),
   changes: maybe(HeartbeatChanges, 'Absent: `ranges` has all replicas.'),
   viewVersion: maybe(text, 'The version of the view that the node has.'),
+  founding: maybe(FoundingKind, 'How a founder founds the cluster. Absent once the node knows of a range.'),
 });
 export interface NodeHeartbeat extends Infer<typeof NodeHeartbeat> {}
 

@@ -15,18 +15,26 @@ import { type CertificateNames, ServiceError, unreachable } from '@remora/base';
  * that a proxy may set.
  */
 export interface Principal {
-  /** The name of a user, who may not exist. */
-  readonly name: string;
+  /** The name of a user, who may not exist; undefined: the caller has not logged in. */
+  readonly name: string | undefined;
   /** `token`: from a log-in with a password, over whichever door. `certificate`: the verified one of the connection. */
-  readonly method: 'password' | 'token' | 'certificate';
+  readonly method: 'password' | 'token' | 'certificate' | 'none';
   /** The version that the user had at the log-in (`User`). Absent for a certificate, which is bound to no password. */
   readonly version?: number;
+  /** From where it asks. */
+  readonly door?: Door | undefined;
+  /** Without the port. */
+  readonly address?: string | undefined;
 }
+
+/** The protocol by which a client asks. */
+export type Door = 'pipe' | 'grpc' | 'http';
 
 /** One connection of a client at the client port. */
 export interface ClientConnection {
   /** The name of its verified certificate. */
   readonly certificateName: string | undefined;
+  readonly door: Door;
   /** Its address, without the port. */
   readonly address: string;
   /** The token of its latest log-in. */

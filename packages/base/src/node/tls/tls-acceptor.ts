@@ -38,7 +38,7 @@ export interface TlsAcceptorDeps {
 
 /** A handshake holds some 50 KB. */
 export const HANDSHAKE_LIMITS: CrowdLimits = { max: 1_000, perAddressMax: 500 };
-const HANDSHAKES_PER_TURN = 4;
+export const HANDSHAKES_PER_TURN = 4;
 /** Longer than any port waits, which ends a handshake by closing its connection. */
 const NODE_HANDSHAKE_TIMEOUT_MS = 120_000;
 

@@ -1,3 +1,4 @@
+import { escapeHidden } from '@remora/base';
 import type { admin } from '@remora/protocol/remora';
 import { Command } from 'commander';
 import { exitCode } from '../../exit-codes.ts';
@@ -27,9 +28,15 @@ export function checkCommand(shell: Shell): Command {
   );
 }
 
-function checkText({ nodes, ranges, conditions }: admin.CheckClusterResponse, ok: boolean): string {
+function checkText(report: admin.CheckClusterResponse, ok: boolean): string {
+  const { nodes, ranges, conditions } = report;
   const looked = `${counted(nodes, 'node')}, ${counted(ranges, 'range')}`;
   const summary = ok ? 'no problems found' : `${counted(conditions.length, 'problem')} found`;
   const list = conditions.length === 0 ? '' : `\n\n${conditionTable(conditions)}`;
-  return `${looked}: ${summary}${list}`;
+  return `${looked}: ${summary}\n${usersText(report)}${list}`;
+}
+
+function usersText({ authentication, rootUsers }: admin.CheckClusterResponse): string {
+  if (!authentication) return 'authentication is off';
+  return `authentication is on; users with the role root: ${rootUsers.map((name) => escapeHidden(name)).join(', ')}`;
 }

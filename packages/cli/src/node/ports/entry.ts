@@ -23,6 +23,7 @@ import { CommandError } from '../../exit-codes.ts';
 import { httpNames, inputLimitsOf } from '../../node-options.ts';
 import { clientTlsMode } from '../../tls-options.ts';
 import { VERSION } from '../../version.ts';
+import { authMetrics } from '../auth-metrics.ts';
 import { nodeMetrics } from '../node-metrics.ts';
 import type { EntryDeps, NodeEntry } from '../platform.ts';
 import {
@@ -59,14 +60,8 @@ export class Entry implements NodeEntry {
     const { backend, clock, random, options, logger, master, dialer, health } = deps;
     const limits = { ...ETCD_LIMITS, requestBytesMax: options.requestBytesMax, txnOpsMax: options.txnOpsMax };
     const calls = new ClusterCalls({ clock, random, master, dialer });
-    const auth = new AuthAdmin({
-      calls,
-      known: deps.known,
-      authenticator: deps.authenticator,
-      random,
-      backend,
-      logger,
-    });
+    const { known, authenticator, audit } = deps;
+    const auth = new AuthAdmin({ calls, known, authenticator, random, audit, backend, logger });
     const node = { master, dialer, auth, conditions: () => health.conditions(), program: VERSION };
     // While both are allowed, etcd clients that learn endpoints may be without TLS.
     const scheme = clientTlsMode(options) === 'tls' ? 'https' : 'http';
@@ -80,7 +75,7 @@ export class Entry implements NodeEntry {
   }
 
   async #startClients(): Promise<void> {
-    const { options, clock, random, logger, backend, admission, master, dialer, nodes, health } = this.#deps;
+    const { options, clock, random, logger, backend, admission, master, dialer, nodes, health, known } = this.#deps;
     const identification = this.#deps.authenticator;
     const { requestBytesMax, txnOpsMax } = options;
     const requestLimits = { requestBytesMax, txnOpsMax };
@@ -99,7 +94,7 @@ export class Entry implements NodeEntry {
     server.add(...etcdServices(this.#etcd, server.guard));
     server.add(healthService({ clock, isReady: () => health.readiness().ready }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
-    server.add(adminService({ backend, clock, random, master, dialer, nodes, health }, server.guard));
+    server.add(adminService({ backend, clock, random, master, dialer, nodes, health, known }, server.guard));
     server.addFrames(this.#pipe);
     server.addHttp((socket) => this.#clientHttp?.take(socket));
     this.#server = server;
@@ -127,6 +122,7 @@ export class Entry implements NodeEntry {
     this.#ports.show('http', () => endpoint && { input: endpoint.input, output: output.stats });
     const metrics = this.#metrics;
     nodeMetrics(metrics, this.#deps);
+    authMetrics(metrics, this.#deps);
     tlsMetrics(metrics, this.#tls, () => this.#deps.clock.wallMs());
     const both = {
       names: httpNames(options),

@@ -49,12 +49,14 @@ export function tlsMetrics(metrics: MetricsRegistry, tls: NodeTls, wallMs: () =>
   if (!tls.isUsed) return;
   const gauge = (name: string, help: string, label: string) =>
     metrics.gauge({ name: `remora_tls_${name}`, help, labels: [label] });
+  const counter = (name: string, help: string) =>
+    metrics.observedCounter({ name: `remora_tls_${name}_total`, help, labels: ['port'] });
   const days = gauge('certificate_expiry_days', 'Days until the certificate expires; negative after that.', 'purpose');
   const inProgress = gauge('handshakes', 'Handshakes in progress, by port.', 'port');
   const waiting = gauge('handshakes_waiting', 'Connections that wait for their handshake to begin, by port.', 'port');
-  const completed = gauge('handshakes_total', 'Handshakes completed since the start, by port.', 'port');
-  const failed = gauge('handshakes_failed_total', 'Handshakes that failed since the start, by port.', 'port');
-  const refused = gauge('clients_refused_total', 'Connections refused by their certificate, by port.', 'port');
+  const completed = counter('handshakes', 'Handshakes completed since the start, by port.');
+  const failed = counter('handshakes_failed', 'Handshakes that failed since the start, by port.');
+  const refused = counter('clients_refused', 'Connections refused by their certificate, by port.');
   metrics.onRender(() => {
     for (const { purpose, expiresMs } of tls.expiries) days.labels(purpose).set((expiresMs - wallMs()) / DAY_MS);
     for (const [port, stats] of tls.handshakes) {

@@ -1,4 +1,6 @@
-import { describeOptions, formatDurationMs } from '@remora/base';
+import { AUTH_LIMITS, PASSWORD_LIMITS, TOKEN_LIFE_MS } from '@remora/auth';
+import { describeOptions, FRAME_STREAM_DEFAULTS, formatDurationMs } from '@remora/base';
+import { HANDSHAKE_LIMITS, HANDSHAKES_PER_TURN } from '@remora/base/node';
 import { GRPC_LIMIT_TABLE } from '@remora/grpc-server';
 import {
   BARRIER_WAITERS_MAX,
@@ -21,11 +23,15 @@ import {
   TOKEN_BYTES_MAX,
   WAITERS_MAX,
 } from '@remora/lock';
+import { QUEUE_BYTES_MAX } from '../../../../auth/src/audit/audit-log.ts';
+import { PASSWORD_BYTES_MAX } from '../../../../auth/src/credentials/password-hash.ts';
+import { CHAIN_LENGTH_MAX } from '../../../../base/src/node/tls/peer-certificate.ts';
 import { CHOICES_MAX } from '../../../../client/src/lock/lock-choice.ts';
 import { JSON_LEVELS_MAX, JSON_VALUES_MAX } from '../../../../gateway/src/etcd/json/json-reader.ts';
 import { ETCD_LIMITS } from '../../../../gateway/src/etcd/limits.ts';
 import { KEY_SCANS_MAX } from '../../../../gateway/src/etcd/maintenance/key-scans.ts';
 import { CLIENT_SERVER_LIMITS, grpcLimits } from '../../../../gateway/src/node/grpc/client-server.ts';
+import { API_LIMITS } from '../../../src/node/ports/http-server.ts';
 import { nodeSchema } from '../../../src/node-options.ts';
 import { code, table } from './table.ts';
 
@@ -64,6 +70,28 @@ const ETCD: readonly (readonly [string, string, string])[] = [
   ['values in JSON', count(JSON_VALUES_MAX), 'refused'],
 ];
 
+const PEER_HELLO_MS = FRAME_STREAM_DEFAULTS.probeMs + FRAME_STREAM_DEFAULTS.probeTimeoutMs;
+const LOG_INS: readonly (readonly [string, string, string])[] = [
+  ['TLS handshakes in progress at a port', count(HANDSHAKE_LIMITS.max), 'the one that has been silent longest ends'],
+  ['the same of one address (IPv6: of one /64)', count(HANDSHAKE_LIMITS.perAddressMax), 'the same'],
+  [
+    'time for a handshake at the client port',
+    formatDurationMs(CLIENT_SERVER_LIMITS.helloMs),
+    'the connection is closed',
+  ],
+  ['time for a handshake at the HTTP port', formatDurationMs(API_LIMITS.headersTimeoutMs), 'the same'],
+  ['time for a handshake at the peer port', formatDurationMs(PEER_HELLO_MS), 'the same'],
+  ['handshakes that begin in one turn of the event loop', count(HANDSHAKES_PER_TURN), 'the others wait in order'],
+  ['certificates in a chain', count(CHAIN_LENGTH_MAX), 'refused'],
+  ['log-ins that wait for their turn at a node', count(PASSWORD_LIMITS.waitingMax), 'refused as too many'],
+  ['the same of one address, or for one user', count(PASSWORD_LIMITS.waitingOfOneMax), 'refused as too many'],
+  ['a password', bytes(PASSWORD_BYTES_MAX), 'refused'],
+  ['validity of a token', formatDurationMs(TOKEN_LIFE_MS), 'the client logs in again'],
+  ['users, roles', `${count(AUTH_LIMITS.usersMax)}, ${count(AUTH_LIMITS.rolesMax)}`, 'refused'],
+  ['permissions of a role, roles of a user', count(AUTH_LIMITS.grantsMax), 'refused'],
+  ['lines of the audit log in memory', bytes(QUEUE_BYTES_MAX), 'dropped; a line and a metric count them'],
+];
+
 /** Limits of the gRPC server, with the values of a node. */
 const GRPC = Object.entries({ ...GRPC_LIMIT_TABLE }).map(([name, { value, unit, what, beyond }]) => {
   const own: Readonly<Partial<Record<string, number>>> = grpcLimits(CLIENT_SERVER_LIMITS);
@@ -89,6 +117,10 @@ ${table(['Option', 'Default', 'Meaning'], options)}
 ## Limits of locks
 
 ${table(['What', 'At most'], LOCKS)}
+
+## Limits of connecting and logging in
+
+${table(['What', 'At most', 'Beyond it'], LOG_INS)}
 
 ## Limits of etcd's API
 

@@ -2,8 +2,10 @@ import { type MetricDefinition, silentMetrics } from '@remora/base';
 import { type MetricsRegistry, SectionMeter } from '@remora/base/node';
 import { ManualClock } from '@remora/base/testing';
 import { RangeMetrics } from '../../../../dataserver/src/range-metrics.ts';
+import { auditMetrics } from '../../../src/node/audit-metrics.ts';
+import { authMetrics } from '../../../src/node/auth-metrics.ts';
 import { nodeMetrics } from '../../../src/node/node-metrics.ts';
-import { grpcMetrics, PortMetrics } from '../../../src/node/ports/port-metrics.ts';
+import { grpcMetrics, PortMetrics, tlsMetrics } from '../../../src/node/ports/port-metrics.ts';
 import { code, table } from './table.ts';
 
 interface Declared extends MetricDefinition {
@@ -28,6 +30,9 @@ function declaredMetrics(): readonly Declared[] {
     return metric;
   }
   nodeMetrics(metrics, {} as Parameters<typeof nodeMetrics>[1]);
+  authMetrics(metrics, {} as Parameters<typeof authMetrics>[1]);
+  auditMetrics(metrics, {} as Parameters<typeof auditMetrics>[1]);
+  tlsMetrics(metrics, { isUsed: true } as Parameters<typeof tlsMetrics>[1], () => 0);
   new PortMetrics(metrics);
   grpcMetrics(metrics, () => undefined as never);
   new RangeMetrics(metrics);

@@ -7,8 +7,10 @@ import type { CallGuard } from './call-guard.ts';
 import { type GrpcService, grpcService } from './service.ts';
 
 const ADMINISTERS: readonly PlainNeed[] = [{ type: 'root', what: 'administer the cluster' }];
+const LOOKS: readonly PlainNeed[] = [{ type: 'root', what: 'look at the cluster', looks: true }];
 /** To see what is wrong, and to recover, when the masters are lost. */
 const RESCUES: readonly PlainNeed[] = [{ type: 'root', what: 'administer the cluster', withoutMasters: true }];
+const CHECKS: readonly PlainNeed[] = [{ type: 'root', what: 'look at the cluster', withoutMasters: true, looks: true }];
 
 /** `remora.v1.Admin`, to be added to a gRPC server. */
 export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService {
@@ -18,31 +20,33 @@ export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService 
     (of: object, needs = ADMINISTERS) =>
     <Request, Response>(work: (request: Request, call: CallInfo) => Promise<Response>) =>
       guard.unary<Request, Response>((request, call, done) => {
-        deps.backend.check(call.principal, needs);
+        deps.backend.check(call.principal, needs, work.name);
         return asUnary<Request, Response>(work.bind(of))(request, call, done);
       }, remoraStatus);
-  const unary = unaryOf(api);
   const { steering, recovery } = api;
+  const looks = unaryOf(api, LOOKS);
+  const acts = unaryOf(api);
   const steers = unaryOf(steering);
+  const looksAtSteering = unaryOf(steering, LOOKS);
   return grpcService(admin.AdminService, {
-    listNodes: unary(api.listNodes),
-    listRanges: unary(api.listRanges),
-    listHotRanges: unary(api.listHotRanges),
-    checkCluster: unaryOf(api, RESCUES)(api.checkCluster),
-    listSettings: unary(api.listSettings),
-    setSetting: unary(api.setSetting),
-    transferLeader: unary(api.transferLeader),
-    compact: unary(api.compact),
-    beginRestore: unary(api.beginRestore),
+    listNodes: looks(api.listNodes),
+    listRanges: looks(api.listRanges),
+    listHotRanges: looks(api.listHotRanges),
+    checkCluster: unaryOf(api, CHECKS)(api.checkCluster),
+    listSettings: looks(api.listSettings),
+    setSetting: acts(api.setSetting),
+    transferLeader: acts(api.transferLeader),
+    compact: acts(api.compact),
+    beginRestore: acts(api.beginRestore),
     changeRange: steers(steering.changeRange),
     scatter: steers(steering.scatter),
     rebalance: steers(steering.rebalance),
-    listOperators: steers(steering.listOperators),
+    listOperators: looksAtSteering(steering.listOperators),
     cancelOperator: steers(steering.cancelOperator),
-    listSchedulers: steers(steering.listSchedulers),
+    listSchedulers: looksAtSteering(steering.listSchedulers),
     pauseScheduler: steers(steering.pauseScheduler),
     setNodeDuty: steers(steering.setNodeDuty),
     recoverMajority: unaryOf(recovery, RESCUES)(recovery.recoverMajority),
-    why: steers(steering.why),
+    why: looksAtSteering(steering.why),
   });
 }

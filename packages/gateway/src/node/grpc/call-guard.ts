@@ -163,7 +163,7 @@ export class CallGuard {
     };
     try {
       const principal = forAll ? undefined : this.#principalOf(call, connection);
-      const caller = { seen, principal, address: connection.address };
+      const caller = { seen, principal, door: 'grpc' as const, address: connection.address };
       open.giveUp = handler(call.request, callInfo(call.deadlineMs, this.#limits.timeouts, caller), settle);
     } catch (error) {
       const refusal = toServiceError(error);
@@ -281,11 +281,11 @@ export class CallGuard {
   }
 
   /** etcd's clients send their token with each call (etcd `api/v3rpc/rpctypes/metadatafields.go`). */
-  #principalOf(call: Pick<UnaryCall<unknown, unknown>, 'metadata'>, { certificateName }: ConnectionState) {
+  #principalOf(call: Pick<UnaryCall<unknown, unknown>, 'metadata'>, { certificateName, address }: ConnectionState) {
     const identification = this.#identification;
     // While authentication is off, no etcd client has a token.
-    if (identification.isOff) return identification.identify({ token: undefined, certificateName });
-    return identification.identify({ token: call.metadata.get('token'), certificateName });
+    const token = identification.isOff ? undefined : call.metadata.get('token');
+    return identification.identify({ token, certificateName, door: 'grpc', address });
   }
 
   #refusal(current: number, max: number): ServiceError | undefined {

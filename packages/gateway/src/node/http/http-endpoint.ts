@@ -233,7 +233,7 @@ async function etcdAnswerOf(
     target,
     text: textOf(bytes),
     callerMs,
-    caller: { seen: revision, principal, address: socket.remoteAddress },
+    caller: { seen: revision, principal, door: 'http', address: socket.remoteAddress },
     signal,
   });
 }

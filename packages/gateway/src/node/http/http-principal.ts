@@ -27,16 +27,18 @@ async function presented(
   identification: Identification,
 ): Promise<Principal | undefined> {
   const { authorization } = headers;
+  const { remoteAddress: address } = socket;
+  const door = 'http';
   if (authorization === undefined) {
-    return identification.identify({ token: undefined, certificateName: verifiedName(socket) });
+    return identification.identify({ token: undefined, certificateName: verifiedName(socket), door, address });
   }
   const [, scheme = '', rest = ''] = /^(?:(Bearer|Basic) +)?(\S+)$/i.exec(authorization.trim()) ?? [];
   if (rest === '') throw malformed();
   if (scheme.toLowerCase() === 'basic') {
     const [user, password] = userAndPassword(rest);
-    return identification.identifyByPassword({ user, password, address: socket.remoteAddress ?? '' });
+    return identification.identifyByPassword({ user, password, door, address: address ?? '' });
   }
-  return identification.identify({ token: rest, certificateName: verifiedName(socket) });
+  return identification.identify({ token: rest, certificateName: verifiedName(socket), door, address });
 }
 
 function userAndPassword(encoded: string): readonly [user: string, password: string] {

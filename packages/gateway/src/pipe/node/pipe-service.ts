@@ -68,7 +68,7 @@ export function createPipeService(options: PipeServiceOptions): PipeService {
         link: acceptedLink(stream),
         registry,
         clock: options.clock,
-        connection: { certificateName: stream.verifiedName, address: stream.peerHost, token: undefined },
+        connection: { door: 'pipe', certificateName: stream.verifiedName, address: stream.peerHost, token: undefined },
         held,
         onClose: () => links.delete(link),
         ...(options.limits === undefined ? {} : { limits: options.limits }),

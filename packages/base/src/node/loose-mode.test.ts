@@ -20,7 +20,13 @@ test.each([
 ])('a directory with the mode $mode is warned about: $warns', async ({ mode, warns }) => {
   chmodSync(dir, mode);
   const logged: unknown[] = [];
-  await warnOfLooseMode(dir, { warn: (fields) => logged.push(fields) });
+  await warnOfLooseMode(dir, 'the data directory', { warn: (...line) => logged.push(line) });
   const warning = { dir, mode: mode.toString(8), advice: `run: chmod -R go-rwx ${dir}` };
-  expect(logged).toEqual(warns ? [warning] : []);
+  expect(logged).toEqual(warns ? [[warning, 'the data directory is accessible to other users']] : []);
+});
+
+test('a directory that is not there yet is no reason to warn', async () => {
+  const logged: unknown[] = [];
+  await warnOfLooseMode(join(dir, 'later'), 'the journal', { warn: (fields) => logged.push(fields) });
+  expect(logged).toEqual([]);
 });
