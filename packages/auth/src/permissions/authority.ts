@@ -100,7 +100,7 @@ function isGranted({ read, write, locks }: Grants, need: PlainNeed): boolean {
     case 'keys':
       return (need.access === 'read' ? read : write).covers(need);
     case 'lock':
-      return locks.covers(need.verb, need.namespace, need.name);
+      return locks.coversLock(need.verb, need.namespace, need.name);
     case 'locks':
       return locks.covers(need.verb, need.namespace, need.prefix);
     case 'root':

@@ -27,7 +27,7 @@ function image(revision: number, more: Partial<AuthImage> = {}): AuthImage {
           { access: 'readWrite', key: b('a'), end: b('b') },
           { access: 'read', key: b('r'), end: b('s') },
         ],
-        locks: [{ namespace: 'shop', prefix: b(''), verb: 'acquire' }],
+        locks: [{ namespace: 'shop', name: b(''), isPrefix: true, verb: 'acquire' }],
       },
     ],
     ...more,
