@@ -65,6 +65,7 @@ class Pair {
         blockMaxMs,
         report: (report) => this.#reports.push(report),
         learn: (told) => requester.discovery.learn(told),
+        useToken: () => {},
       },
     );
   }

@@ -29,6 +29,7 @@ test.each(IMPOSSIBLE)(
     const backgroundRenewer: RenewsInBackground = {
       renew: () => expect.unreachable(),
       learn: () => {},
+      useToken: () => {},
       close: () => closed++,
     };
     expect(await codeOf(world.client(options, 1, { backgroundRenewer }))).toBe('INVALID_ARGUMENT');

@@ -62,6 +62,7 @@ const RIGHT = {
   flag: (value) => value === true,
   signal: never,
   function: (value) => typeof value === 'function',
+  secret: (value) => isText(value) || typeof value === 'function',
   attributes: isNothingIn,
   options: isNothingIn,
   list: isList,
@@ -386,6 +387,7 @@ const KIND_OF_OPTION: Record<string, Kind> = {
   ...{ endpoints: 'text', discover: 'flag', requestTimeout: 'duration', retry: 'options', connectTimeout: 'duration' },
   ...{ sessionTtl: 'ttl', requestBytesMax: 'count', releaseOnExit: 'flag', tracer: 'options', tls: 'options' },
   ...{ logger: 'options', journal: 'text', renewInWorker: 'flag', maxMainThreadBlock: 'duration' },
+  ...{ user: 'text', password: 'text', allowPlainText: 'flag' },
 };
 /** Where a name means something else. */
 const KIND_OF: Record<string, Kind> = {
@@ -393,6 +395,7 @@ const KIND_OF: Record<string, Kind> = {
   'a put of a transaction.value': 'data',
   'forceRelease.reason': 'text',
   'sort.by': 'one',
+  'connect.token': 'secret',
 };
 
 type Options = Record<string, unknown>;

@@ -11,7 +11,8 @@
  * AU5. A password that was verified is remembered for as long as a token lives, at most `PASSWORDS_MAX`, as a hash
  *      under a key that only this process has.
  * AU6. Who is asking follows from what the node knew last, so that root can log in when the masters are lost. What a
- *      caller may do then, decisions know (known-auth.ts KA2, KA5).
+ *      caller may do then, decisions know (known-auth.ts KA2, KA5). A wrong password is refused as UNAUTHENTICATED only
+ *      while what the node knows is certain: a node that is cut off from the masters may not know the latest password.
  */
 import { createHmac } from 'node:crypto';
 import { type Bytes, type Clock, type Random, ServiceError } from '@remora/base';
@@ -42,7 +43,8 @@ export interface Identification {
   /**
    * Returns a token for a user.
    *
-   * @throws ServiceError `AUTH_REFUSED` while authentication is off; `UNAUTHENTICATED`; `RESOURCE_EXHAUSTED`
+   * @throws ServiceError `AUTH_REFUSED` while authentication is off; `UNAUTHENTICATED`; `RESOURCE_EXHAUSTED`;
+   *   `UNAVAILABLE` if this node cannot tell (AU6)
    */
   logIn(logIn: LogIn): Promise<string>;
 }
@@ -148,6 +150,7 @@ export class Authenticator implements Identification {
     }
     const user = this.#lastKnown().user(logIn.user);
     if (!(await this.#hasher.verify(logIn, user?.passwordHash)) || user === undefined) {
+      void this.#known.authority; // AU6: throws `UNAVAILABLE`.
       throw new ServiceError('UNAUTHENTICATED', 'the user does not exist, or the password is wrong', {
         details: { etcd: 'authFailed' },
       });

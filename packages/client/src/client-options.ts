@@ -6,9 +6,10 @@ import { type Duration, durationMs, requestMsOf, ttlMsOf } from './options/durat
 import { attributes, checkedByCall, count, duration, flag, object, ttl } from './options/option-kinds.ts';
 import { type ChecksOf, optionSet, requireAttributes, shown } from './options/options.ts';
 import type { HealthCheck } from './session/health.ts';
+import { CREDENTIAL_CHECKS, type CredentialOptions, type Credentials, credentialsOf } from './transport/credentials.ts';
 import { type RetryOptions, type RetryPolicy, retryPolicy } from './transport/retry.ts';
 
-export interface ClientOptions {
+export interface ClientOptions extends CredentialOptions {
   /** Gateways, as `host:port`. The client uses one at a time and changes to another when that one fails or hangs. */
   readonly endpoints: string | readonly string[];
   /**
@@ -54,6 +55,7 @@ const REQUEST_BYTES_MAX = 1024 * 1024 * 1024;
 export const CLIENT_CHECKS: ChecksOf<ClientOptions> = {
   ...{ endpoints: checkedByCall, requestTimeout: duration, retry: object, connectTimeout: duration, sessionTtl: ttl },
   ...{ requestBytesMax: count(1, REQUEST_BYTES_MAX), attributes, releaseOnExit: flag, discover: flag, tracer: object },
+  ...CREDENTIAL_CHECKS,
 };
 
 export interface SessionOptions {
@@ -73,6 +75,7 @@ export interface ClientSettings {
     readonly endpoints: readonly string[];
     readonly requestBytesMax: number;
     readonly retry: RetryPolicy;
+    readonly credentials: Credentials | undefined;
   };
   readonly discover: boolean;
   readonly requestTimeoutMs: number;
@@ -95,6 +98,7 @@ export function clientSettings(options: ClientOptions): ClientSettings {
       endpoints: endpointsOf(options),
       requestBytesMax: options.requestBytesMax ?? PIPE_REQUEST_BYTES_MAX,
       retry: retryPolicy(options.retry),
+      credentials: credentialsOf(options),
     },
     discover: options.discover ?? true,
     requestTimeoutMs: requestMsOf(options.requestTimeout ?? REQUEST_TIMEOUT_MS, 'requestTimeout'),

@@ -115,4 +115,6 @@ export {
   type SessionListOptions,
   Sessions,
 } from './session/sessions.ts';
+export type { CredentialOptions, TokenOption } from './transport/credentials.ts';
+export type { KnownToken } from './transport/log-ins.ts';
 export type { RetryOptions } from './transport/retry.ts';

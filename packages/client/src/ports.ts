@@ -1,6 +1,7 @@
 import type { Clock, CommandIdentity, Disk, Logger, ProcessIdentity, Random } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
 import type { LinkConnector, PipeGateways } from '@remora/protocol';
+import type { KnownToken } from './transport/log-ins.ts';
 
 /** What the SDK needs of its environment. `connect` provides Node's, a simulation provides virtual ones. */
 export interface ClientPorts {
@@ -10,6 +11,11 @@ export interface ClientPorts {
   /** Opens a connection (a Pipe) to the address of a gateway. */
   readonly connectLink: LinkConnector;
   readonly liveness: Liveness;
+  /**
+   * Whether credentials may be sent to a discovered address, which plain text would show to everybody on the way.
+   * Absent: to any.
+   */
+  readonly mayLogInAt?: ((address: string) => boolean) | undefined;
   /** Absent: when the process exits, what the client holds is left to the TTL of its sessions. */
   readonly exit?: ExitHooks;
   /** Absent: when the process dies, what the client holds is left to the TTL of its sessions. */
@@ -43,6 +49,8 @@ export interface JournalPorts {
 export interface RenewsInBackground {
   /** Further gateways that the cluster has named. */
   learn(gateways: PipeGateways): void;
+  /** A token that the client has obtained: it saves the renewer a log-in of its own. */
+  useToken(token: KnownToken): void;
   /** Takes on a session whose last acknowledged heartbeat was sent at `sentMs`, to be renewed at that interval. */
   renew(session: SessionRef, start: { readonly intervalMs: number; readonly sentMs: number }): RenewedInBackground;
   close(): void;

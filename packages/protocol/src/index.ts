@@ -45,6 +45,7 @@ export * from './rpc/caller.ts';
 export * from './rpc/dialer.ts';
 export { ANSWER, ASK, decodeFrame } from './rpc/frame.ts';
 export * from './rpc/link.ts';
+export * from './rpc/link-guard.ts';
 export * from './rpc/local-channel.ts';
 export * from './rpc/method.ts';
 export * from './rpc/node/frame-link.ts';

@@ -18,12 +18,16 @@ import {
   Metadata,
   status,
 } from '@grpc/grpc-js';
-import { formatDurationMs, isErrorCode, parseAddress, ServiceError } from '@remora/base';
+import { formatDurationMs, isErrorCode, parseAddress, ServiceError, toServiceError } from '@remora/base';
+import { AuthService } from '@remora/protocol/etcd';
+import { type CredentialOptions, credentialsOf } from '../transport/credentials.ts';
 import { mayTry } from '../transport/discovery.ts';
+import { AdminLogIn } from './admin-log-in.ts';
 import { askGateways, silenceOf } from './ask-gateways.ts';
+import { logInPolicy } from './plain-text.ts';
 import { secureEndpoints } from './tls.ts';
 
-export interface AdminClientOptions {
+export interface AdminClientOptions extends CredentialOptions {
   /** Gateways, as `host:port` or with a scheme. Calls go to the first one that answers. */
   readonly endpoints: readonly string[];
   /** Options of `node:tls`, as for `connect`. */
@@ -55,9 +59,14 @@ export const KEEPALIVE = {
 const LEARN_MS = 60_000;
 const FOUND_MAX = 5;
 const FOUND_TIMEOUT_MS = 1_000;
+/** How often a call is repeated with another token. */
+const REFUSALS_MAX = 1;
 
 export class AdminConnection {
   readonly #options: AdminClientOptions;
+  /** Absent: the client has no credentials. */
+  readonly #logIn: AdminLogIn | undefined;
+  readonly #mayLogInAt: (address: string) => boolean;
   #client: Client | undefined;
   #connecting: Promise<Client> | undefined;
   /** The present endpoint, or the last one. */
@@ -69,11 +78,15 @@ export class AdminConnection {
   #learnAtMs: number | undefined;
 
   /**
-   * @throws ServiceError INVALID_ARGUMENT for invalid endpoints, and when `tls` contradicts their scheme.
+   * @throws ServiceError INVALID_ARGUMENT for invalid endpoints or credentials, and when `tls` contradicts the scheme.
    */
   constructor(options: AdminClientOptions) {
-    const { addresses: endpoints, tls } = secureEndpoints(options.endpoints, options.tls);
-    this.#options = { ...options, endpoints, tls };
+    const secured = secureEndpoints(options.endpoints, options.tls);
+    const { user: _user, password: _password, token: _token, ...others } = options; // Kept in `#logIn` alone.
+    this.#options = { ...others, endpoints: secured.addresses, tls: secured.tls };
+    const credentials = credentialsOf(options);
+    this.#logIn = credentials && new AdminLogIn(credentials);
+    this.#mayLogInAt = logInPolicy(secured, options);
   }
 
   /** A node whose answer was lost may have made the change, whatever the attempts after that say. */
@@ -99,13 +112,19 @@ export class AdminConnection {
     request: Request,
     onLost: () => void = () => {},
   ): Promise<Response> {
-    for (let tries = 1; ; tries++) {
+    for (let tries = 1, refusals = 0; ; tries++) {
       const client = await this.#connected();
+      const token = await this.#tokenAt(client, tries);
+      if (token instanceof ServiceError) continue; // Another node can log in.
       try {
-        const response = await this.#once(client, method, request);
+        const response = await this.#once(client, method, request, token);
         this.#learnLater();
         return response;
       } catch (error) {
+        if (this.#isRefusedToken(error, token) && refusals++ < REFUSALS_MAX) {
+          tries--;
+          continue;
+        }
         if (isLost(error)) onLost();
         const last = !isGone(error) || tries >= this.endpoints.length;
         if (!last || isSilent(error)) this.close();
@@ -113,6 +132,51 @@ export class AdminConnection {
         if (last) throw this.#toServiceError(error);
       }
     }
+  }
+
+  /**
+   * The token for a call, if there is one; or why this node cannot log in now, after which the next one is asked.
+   *
+   * @throws ServiceError UNAUTHENTICATED for wrong credentials
+   */
+  async #tokenAt(client: Client, tries: number): Promise<string | undefined | ServiceError> {
+    const logIn = this.#logIn;
+    if (logIn === undefined) return undefined;
+    try {
+      return await logIn.token((request) => this.#authenticate(client, request));
+    } catch (error) {
+      const failed = toServiceError(this.#toServiceError(error));
+      if (!isGrpcError(error)) throw failed; // It was refused before, or the program's own function failed.
+      if (failed.code === 'UNAUTHENTICATED' || failed.code === 'INVALID_ARGUMENT') {
+        const refusal = new ServiceError('UNAUTHENTICATED', `the log-in was refused: ${failed.message}`, {
+          cause: failed,
+        });
+        logIn.remember(refusal);
+        throw refusal;
+      }
+      if (tries >= this.endpoints.length) throw failed;
+      this.close();
+      return failed;
+    }
+  }
+
+  async #authenticate(
+    client: Client,
+    request: { readonly name: string; readonly password: string },
+  ): Promise<string | undefined> {
+    try {
+      const { token } = await this.#once(client, AuthService.authenticate, request, undefined);
+      return token;
+    } catch (error) {
+      if (isGrpcError(error) && codeOf(error) === 'AUTH_REFUSED') return undefined; // Authentication is off.
+      throw error;
+    }
+  }
+
+  /** The node refused the call because of its token, or because it had none; another token may be accepted. */
+  #isRefusedToken(error: unknown, token: string | undefined): boolean {
+    if (!isGrpcError(error) || codeOf(error) !== 'UNAUTHENTICATED') return false;
+    return this.#logIn?.refused(token) === true;
   }
 
   /** A connection to the present endpoint, or to the next one that can be reached. Concurrent calls share it. */
@@ -178,7 +242,9 @@ export class AdminConnection {
       if (told === undefined) return;
       const { endpoints } = this.#options;
       this.#cluster = told.cluster;
-      this.#found = told.addresses.filter((address) => mayTry(address, endpoints)).slice(0, FOUND_MAX);
+      this.#found = told.addresses
+        .filter((address) => mayTry(address, endpoints) && this.#mayLogInAt(address))
+        .slice(0, FOUND_MAX);
     });
   }
 
@@ -186,15 +252,18 @@ export class AdminConnection {
     client: Client,
     { path, requestSerialize, responseDeserialize }: UnaryMethod<Request, Response>,
     request: Request,
+    token: string | undefined,
   ): Promise<Response> {
     const deadline = Date.now() + this.#options.timeoutMs;
+    const metadata = new Metadata();
+    if (token !== undefined) metadata.set('token', token);
     return new Promise((resolve, reject) => {
       client.makeUnaryRequest(
         path,
         requestSerialize,
         responseDeserialize,
         request,
-        new Metadata(),
+        metadata,
         { deadline },
         (error, response) => (response === undefined ? reject(error) : resolve(response)),
       );

@@ -20,8 +20,10 @@ import { duration, flag, object, text } from '../options/option-kinds.ts';
 import { checkOptions, optionSet } from '../options/options.ts';
 import type { ClientPorts, JournalPorts } from '../ports.ts';
 import { BackgroundRenewerClient } from '../session/background-renewer-client.ts';
+import { type Credentials, credentialsOf } from '../transport/credentials.ts';
 import { processExitHooks } from './exit-hooks.ts';
 import { processLiveness } from './liveness.ts';
+import { logInPolicy } from './plain-text.ts';
 import { startRenewalThread } from './renewal-thread.ts';
 import { secureEndpoints } from './tls.ts';
 
@@ -65,18 +67,23 @@ export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
  * await ship(order, { fence: lock.version, signal: lock.signal });
  * ```
  *
- * @throws ServiceError INVALID_ARGUMENT for invalid options; UNAVAILABLE or DEADLINE_EXCEEDED when no gateway answers
- *   within `connectTimeout`.
+ * With `user` and `password`, or `token`, every connection is logged in before its first request, and again before its
+ * log-in ends. A wrong password ends requests as UNAUTHENTICATED.
+ *
+ * @throws ServiceError INVALID_ARGUMENT for invalid options; UNAUTHENTICATED for wrong credentials; UNAVAILABLE or
+ *   DEADLINE_EXCEEDED when no gateway answers within `connectTimeout`.
  */
 export async function connect(options: ConnectOptions): Promise<RemoraClient> {
   checkOptions(CONNECT_OPTIONS, options);
-  const { tls } = secureEndpoints(endpointsOf(options), options.tls);
+  const endpoints = secureEndpoints(endpointsOf(options), options.tls);
+  const { tls } = endpoints;
   const clock = nodeClock();
   const ports: ClientPorts = {
     clock,
     random: nodeRandom(),
     logger: options.logger ?? silentLogger,
     connectLink: ({ address, cluster }) => dialPipe(address, { clock, tls, cluster }),
+    mayLogInAt: logInPolicy(endpoints, options),
     liveness: processLiveness,
     exit: processExitHooks(),
     ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
@@ -94,10 +101,17 @@ function renewalThread(options: ConnectOptions, ports: ClientPorts): BackgroundR
   const settings = {
     tls: cloneable(options.tls),
     endpoints: endpointsOf(options),
+    credentials: forThread(credentialsOf(options)),
     requestBytesMax: options.requestBytesMax ?? PIPE_REQUEST_BYTES_MAX,
     blockMaxMs: durationMs(options.maxMainThreadBlock ?? 30_000, 'maxMainThreadBlock'),
   };
   return new BackgroundRenewerClient(startRenewalThread(settings, ports));
+}
+
+/** A function cannot be passed to another thread, which then uses the tokens that this thread obtains. */
+function forThread(credentials: Credentials | undefined): Credentials | undefined {
+  const isFunction = credentials?.with === 'token' && typeof credentials.token === 'function';
+  return isFunction ? { with: 'tokensOfClient' } : credentials;
 }
 
 /** The options as another thread gets them. @throws ServiceError INVALID_ARGUMENT for what cannot be passed to one. */

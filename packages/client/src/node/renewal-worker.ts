@@ -4,12 +4,14 @@ import { type MessagePort, workerData } from 'node:worker_threads';
 import { type Clock, nodeClock, nodeRandom, silentLogger } from '@remora/base';
 import { dialPipe } from '@remora/protocol';
 import { BackgroundRenewer, type BackgroundRenewerRequest } from '../session/background-renewer.ts';
+import type { Credentials } from '../transport/credentials.ts';
 import { Requester } from '../transport/requester.ts';
 import { retryPolicy } from '../transport/retry.ts';
 
 export interface RenewalSettings {
   readonly endpoints: readonly string[];
   readonly tls: ConnectionOptions | undefined;
+  readonly credentials: Credentials | undefined;
   readonly requestBytesMax: number;
   readonly blockMaxMs: number;
   /** The monotonic time of the starting thread minus that of the process: each thread counts from its own start. */
@@ -25,6 +27,7 @@ function sharedClock(offsetMs: number): Clock {
 function backgroundRenewer({
   endpoints,
   tls,
+  credentials,
   requestBytesMax,
   blockMaxMs,
   monotonicOffsetMs,
@@ -40,11 +43,12 @@ function backgroundRenewer({
       // The thread lives as long as the port to the thread that started it.
       liveness: { hold() {}, release() {} },
     },
-    { endpoints, requestBytesMax, retry: retryPolicy() },
+    { endpoints, requestBytesMax, retry: retryPolicy(), credentials },
   );
   const stand = new BackgroundRenewer(requester, {
     blockMaxMs,
     learn: (told) => requester.discovery.learn(told),
+    useToken: (token) => requester.logIns?.learn(token),
     report: (report) => line.postMessage(report),
   });
   line.on('message', (request: BackgroundRenewerRequest) => stand.receive(request));

@@ -1,6 +1,7 @@
 import type { SessionRef } from '@remora/lock';
 import type { PipeGateways } from '@remora/protocol';
 import type { AcknowledgedBeat, RenewedInBackground, RenewsInBackground } from '../ports.ts';
+import type { KnownToken } from '../transport/log-ins.ts';
 import type { BackgroundRenewerReport, BackgroundRenewerRequest } from './background-renewer.ts';
 
 /** The connection to the background renewer. */
@@ -26,6 +27,10 @@ export class BackgroundRenewerClient implements RenewsInBackground {
 
   learn(gateways: PipeGateways): void {
     this.#line.send({ type: 'gateways', gateways });
+  }
+
+  useToken(token: KnownToken): void {
+    this.#line.send({ type: 'token', token });
   }
 
   renew(session: SessionRef, start: { readonly intervalMs: number; readonly sentMs: number }): RenewedInBackground {

@@ -2,6 +2,7 @@ import type { Clock, Random, Timer } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
 import { type PipeGateways, pipeQuery } from '@remora/protocol';
 import type { AcknowledgedBeat } from '../ports.ts';
+import type { KnownToken } from '../transport/log-ins.ts';
 import type { Requester } from '../transport/requester.ts';
 
 /**
@@ -23,6 +24,8 @@ export type BackgroundRenewerRequest =
   | { readonly type: 'end'; readonly id: number }
   /** Further gateways. */
   | { readonly type: 'gateways'; readonly gateways: PipeGateways }
+  /** A token that the client has obtained. */
+  | { readonly type: 'token'; readonly token: KnownToken }
   /** The client's thread was not blocked at this moment. */
   | { readonly type: 'alive'; readonly atMs: number };
 
@@ -35,6 +38,8 @@ export interface BackgroundRenewerOptions {
   readonly report: (report: BackgroundRenewerReport) => void;
   /** The client has named further gateways. */
   readonly learn: (gateways: PipeGateways) => void;
+  /** The client has obtained a token. */
+  readonly useToken: (token: KnownToken) => void;
 }
 
 /** It steps in after this many intervals without an acknowledged heartbeat: the client sends one each interval. */
@@ -92,6 +97,7 @@ export class BackgroundRenewer {
       return;
     }
     if (request.type === 'gateways') return this.#options.learn(request.gateways);
+    if (request.type === 'token') return this.#options.useToken(request.token);
     if (request.type === 'renew') {
       const { id, session, intervalMs, sentMs } = request;
       const still = { untilMs: Number.POSITIVE_INFINITY, steppedIn: false, beats: 0, timer: undefined };

@@ -7,7 +7,8 @@
  * DY2. A discovered gateway has to belong to the same cluster, at every new connection (PL2 of the Pipe): its address
  *      may be that of another cluster in the network of the client. Loopback addresses are tried only by a client that
  *      was given one.
- * DY3. Discovered gateways are connected to in the same way as given ones, with or without TLS.
+ * DY3. Discovered gateways are connected to in the same way as given ones, with or without TLS. A client with
+ *      credentials uses only those to which it may send them.
  * DY4. At most `FOUND_MAX` addresses are kept: those that have answered before, and then random ones, so that clients
  *      spread over them when a gateway fails.
  * DY5. Each address is tried soon after the client has connected, when the present gateway fails (at most once a
@@ -27,7 +28,7 @@ const TRY_AGAIN_MS = 1_000;
 const ASK_TIMEOUT_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 1_000;
 
-export interface DiscoveryPorts extends Pick<ClientPorts, 'clock' | 'random'> {
+export interface DiscoveryPorts extends Pick<ClientPorts, 'clock' | 'random' | 'mayLogInAt'> {
   readonly gateways: Gateways;
   /** Called with the gateways that the cluster names, for the background renewer, which does not ask itself. */
   readonly onTold?: (told: PipeGateways) => void;
@@ -54,8 +55,8 @@ export class Discovery {
   /** Takes the gateways that the cluster has named. */
   learn({ cluster, addresses }: PipeGateways): void {
     if (this.#closed) return;
-    const { gateways, random, clock } = this.#ports;
-    const all = [...new Set(addresses)].filter((address) => mayTry(address, gateways.given));
+    const { gateways, random, clock, mayLogInAt = () => true } = this.#ports;
+    const all = [...new Set(addresses)].filter((address) => mayTry(address, gateways.given) && mayLogInAt(address));
     shuffle(all, random);
     const found = cluster === this.#told.cluster ? all.filter((address) => gateways.has(address)) : [];
     const kept = [...found, ...all.filter((address) => !found.includes(address))].slice(0, FOUND_MAX);
@@ -118,7 +119,7 @@ export function mayTry(address: string, given: readonly string[]): boolean {
 /** Addresses of a node that listens on all addresses and advertises none. */
 const UNSPECIFIED: ReadonlySet<string> = new Set(['0.0.0.0', '::', '']);
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }
 

@@ -1,5 +1,5 @@
 import { readEndpoints, ServiceError } from '@remora/base';
-import { DEFAULT_CALLER_LIMITS, ReconnectingChannel } from '@remora/protocol';
+import { DEFAULT_CALLER_LIMITS, type LinkGuardFactory, ReconnectingChannel } from '@remora/protocol';
 import type { ClientPorts } from '../ports.ts';
 
 /** For a given endpoint, which may be far away. */
@@ -11,6 +11,8 @@ export interface GatewayOptions {
   readonly endpoints: readonly string[];
   /** A larger request is refused by the client, as its frame would end the connection. */
   readonly requestBytesMax: number;
+  /** Logs each new connection in. Absent: the client has no credentials. */
+  readonly guard?: LinkGuardFactory | undefined;
 }
 
 /** A gateway that the client may use. */
@@ -30,6 +32,7 @@ interface Gateway {
 export class Gateways {
   readonly #ports: ClientPorts;
   readonly #requestBytesMax: number;
+  readonly #guard: LinkGuardFactory | undefined;
   readonly #given: readonly Gateway[];
   #found: readonly Gateway[] = [];
   #current: Gateway;
@@ -38,9 +41,10 @@ export class Gateways {
   /** Called whenever the present gateway has failed. */
   onTrouble: () => void = () => {};
 
-  constructor(ports: ClientPorts, { endpoints, requestBytesMax }: GatewayOptions) {
+  constructor(ports: ClientPorts, { endpoints, requestBytesMax, guard }: GatewayOptions) {
     this.#ports = ports;
     this.#requestBytesMax = requestBytesMax;
+    this.#guard = guard;
     const { addresses } = readEndpoints(endpoints);
     this.#given = addresses.map((address) => ({
       address,
@@ -80,7 +84,7 @@ export class Gateways {
     const limits = { ...DEFAULT_CALLER_LIMITS, requestBytesMax: this.#requestBytesMax };
     const connect: typeof connectLink = (target) =>
       connectLink(cluster === undefined ? target : { ...target, cluster });
-    const ports = { connect, clock, random, logger, options: { connectTimeoutMs, limits } };
+    const ports = { connect, clock, random, logger, guard: this.#guard, options: { connectTimeoutMs, limits } };
     return new ReconnectingChannel(ports, 0, () => address);
   }
 

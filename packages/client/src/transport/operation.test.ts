@@ -1,5 +1,6 @@
 import { type ErrorCode, SeededRandom, ServiceError } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
+import { FINAL_REFUSAL } from '@remora/protocol';
 import { expect, test } from 'vitest';
 import { CommandOperation } from './operation.ts';
 import type { Requester } from './requester.ts';
@@ -12,6 +13,9 @@ type Answer = ErrorCode | ServiceError | 'ok' | 'unsaid';
 class GatewayBed {
   readonly clock = new ManualClock();
   readonly ids = new Set<string>();
+  /** What each attempt said of earlier ones. */
+  readonly again: (boolean | undefined)[] = [];
+  logsIn = false;
   readonly outcomes: string[] = [];
   attempts = 0;
   closed = false;
@@ -37,11 +41,12 @@ class GatewayBed {
     const channel = {
       call: (
         _method: unknown,
-        request: { requestId: string },
+        request: { requestId: string; again?: boolean },
         _options: unknown,
         done: (error?: ServiceError) => void,
       ) => {
         this.ids.add(request.requestId);
+        this.again.push(request.again);
         const answer = this.#answers[Math.min(this.attempts++, this.#answers.length - 1)] ?? 'ok';
         if (answer === 'unsaid') throw new TypeError('it cannot be encoded');
         const error = typeof answer !== 'string' ? answer : new ServiceError(answer as ErrorCode, answer);
@@ -56,6 +61,7 @@ class GatewayBed {
       gateways: { channel, count: 2, failed: ignored, doubt: ignored, served: ignored, addressOf: () => '' },
       retry: retryPolicy(),
       rangeTimeAt: (ms: number) => ms,
+      logsIn: this.logsIn,
       learn: ignored,
       get closed() {
         return bed.closed;
@@ -71,6 +77,7 @@ const DOORS: readonly ErrorCode[] = [
   'REQUEST_TOO_LARGE',
   'TOO_MANY_OPERATIONS',
   'INTERNAL',
+  'UNAUTHENTICATED',
 ];
 
 test.each(DOORS)('%s of one gateway says nothing of an attempt that another one may have brought through', (code) => {
@@ -120,4 +127,33 @@ test('a command whose answer was lost has not failed because its client is close
     return bed.outcome();
   };
   expect([told('UNKNOWN_OUTCOME'), told('UNAVAILABLE')]).toEqual(['UNKNOWN_OUTCOME', 'CANCELED']);
+});
+
+test('a command says that it may have been applied before, once an answer to it was lost (R4)', () => {
+  const bed = new GatewayBed(['UNAVAILABLE', 'NOT_LEADER', 'UNKNOWN_OUTCOME', 'UNAVAILABLE', 'ok']);
+  bed.outcome();
+  expect(bed.again).toEqual([undefined, undefined, undefined, true, true]);
+});
+
+test('a refused log-in ends a command at once, and says nothing of an earlier attempt', () => {
+  const refused = new ServiceError('UNAUTHENTICATED', 'wrong password', { details: { [FINAL_REFUSAL]: true } });
+  for (const [answers, expected] of [
+    [[refused], 'UNAUTHENTICATED'],
+    [['UNKNOWN_OUTCOME', refused], 'UNKNOWN_OUTCOME'],
+  ] as const) {
+    const bed = new GatewayBed(answers);
+    bed.logsIn = true;
+    expect([bed.outcome(), bed.attempts]).toEqual([expected, answers.length]);
+  }
+});
+
+test('a command is sent again after a log-in, at most twice', () => {
+  for (const [answers, expected, attempts] of [
+    [['UNAUTHENTICATED', 'ok'], 'ok', 2],
+    [['UNAUTHENTICATED'], 'UNAUTHENTICATED', 3],
+  ] as const) {
+    const bed = new GatewayBed(answers);
+    bed.logsIn = true;
+    expect([bed.outcome(), bed.attempts]).toEqual([expected, attempts]);
+  }
 });

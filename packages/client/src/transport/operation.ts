@@ -4,6 +4,7 @@ import {
   type Command,
   type CommandResult,
   type Done,
+  isFinalRefusal,
   type Method,
   type PipeCommand,
   type PipeQuery,
@@ -33,7 +34,11 @@ const OF_ATTEMPT: ReadonlySet<ErrorCode> = new Set([
   'REQUEST_TOO_LARGE',
   'TOO_MANY_OPERATIONS',
   'INTERNAL',
+  'UNAUTHENTICATED',
 ]);
+
+/** A gateway that goes on refusing a connection that has logged in is believed then. */
+const REFUSALS_MAX = 2;
 
 /** A command in flight. */
 export interface SentCommand extends CallHandle {
@@ -66,6 +71,8 @@ export interface OperationPort {
   readonly gateways: Gateways;
   readonly retry: RetryPolicy;
   readonly closed: boolean;
+  /** Whether the client has credentials: what a gateway refuses as UNAUTHENTICATED is sent again after a log-in. */
+  readonly logsIn: boolean;
   /** The ranges' time at a moment of the monotonic clock; undefined before any range has told it. */
   rangeTimeAt(monotonicMs: number): number | undefined;
   /** Takes the ranges' time and the term from a reply. */
@@ -89,7 +96,10 @@ abstract class Operation<Request, Reply> implements SentCommand {
   #channel: ReconnectingChannel | undefined;
   #attempts = 0;
   #failures = 0;
-  #maybeApplied = false;
+  /** An attempt has reached a gateway, and its answer was lost. */
+  protected maybeApplied = false;
+  /** How often a gateway has refused it as UNAUTHENTICATED. */
+  #refusals = 0;
   /** Set if the last attempt failed because the server is over a limit: that is a better reason than "no answer". */
   #overLimit: ServiceError | undefined;
   /** How the last attempt failed. */
@@ -196,7 +206,9 @@ abstract class Operation<Request, Reply> implements SentCommand {
     if (error.details?.mute === true) gateways.failed(channel, true);
     else if (isNoAnswer(error) && this.options.queue === undefined) gateways.doubt(channel);
     else gateways.failed(channel);
-    if (error.code === 'UNKNOWN_OUTCOME') this.#maybeApplied = true;
+    if (error.code === 'UNKNOWN_OUTCOME') this.maybeApplied = true;
+    if (isFinalRefusal(error)) return this.#timedOut(error);
+    if (this.#awaitsLogIn(error)) return this.#attempt(this.remainingMs);
     const before = this.#overLimit;
     this.#overLimit = error.retry === 'later' ? error : undefined;
     // A queued acquire would get this answer again under the same id, even after its turn has come (acquire.ts A4).
@@ -208,6 +220,11 @@ abstract class Operation<Request, Reply> implements SentCommand {
     if (remainingMs <= 0 || this.#attempts >= this.attemptsMax) return this.#timedOut(error);
     const pauseMs = Math.min(remainingMs, this.#pauseMs(channel, error));
     this.requester.ports.clock.setTimer(pauseMs, () => this.#attempt(this.remainingMs));
+  }
+
+  /** The connection is logged in again, and the next attempt waits for that (log-ins.ts LI4). */
+  #awaitsLogIn({ code }: ServiceError): boolean {
+    return code === 'UNAUTHENTICATED' && this.requester.logsIn && this.#refusals++ < REFUSALS_MAX;
   }
 
   /**
@@ -230,7 +247,7 @@ abstract class Operation<Request, Reply> implements SentCommand {
 
   /** R2. */
   get #isUnknown(): boolean {
-    return this.#maybeApplied && this.changes;
+    return this.maybeApplied && this.changes;
   }
 
   #timedOut(cause: ServiceError | undefined): void {
@@ -259,7 +276,7 @@ abstract class Operation<Request, Reply> implements SentCommand {
   }
 }
 
-/** R1. */
+/** R1, R4. */
 export class CommandOperation extends Operation<PipeCommand, PipeReply<CommandResult>> {
   protected readonly changes = true;
   readonly #command: Command;
@@ -286,6 +303,7 @@ export class CommandOperation extends Operation<PipeCommand, PipeReply<CommandRe
       timeoutMs,
       deadlineMs: this.#deadlineMs,
       waitMs: this.options.queue?.waitMs,
+      again: this.maybeApplied ? true : undefined, // R4
     };
   }
 

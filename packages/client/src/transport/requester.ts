@@ -12,8 +12,10 @@ import {
   type QueryResult,
 } from '@remora/protocol';
 import type { ClientPorts } from '../ports.ts';
+import type { Credentials } from './credentials.ts';
 import { Discovery } from './discovery.ts';
 import { type GatewayOptions, Gateways } from './gateways.ts';
+import { type KnownToken, LogIns } from './log-ins.ts';
 import {
   ANSWER_GRACE_MS,
   CommandOperation,
@@ -33,6 +35,11 @@ const TIME_REQUEST_MS = 1_000;
 const FOLLOW_LEADER_MS = 2_000;
 const VIEW_TIMEOUT_MS = 1_000;
 
+export interface RequesterOptions extends Omit<GatewayOptions, 'guard'> {
+  readonly retry: RetryPolicy;
+  readonly credentials?: Credentials | undefined;
+}
+
 /**
  * Sends requests to gateways until they are answered.
  *
@@ -40,12 +47,16 @@ const VIEW_TIMEOUT_MS = 1_000;
  * R2. A command that may have reached a range never ends as failed unless that range answered its request id: it ends
  *     as UNKNOWN_OUTCOME. A query without an answer has failed.
  * R3. Every request ends by its time-out (plus the grace for the answer), or at once when its signal aborts.
+ * R4. An attempt of a command says so if the answer to an earlier one was lost. A gateway that may not execute the
+ *     command any more, as its user has lost a permission, then reports the outcome as unknown, and not as denied.
  */
 export class Requester implements OperationPort {
   readonly ports: ClientPorts;
   readonly gateways: Gateways;
   readonly discovery: Discovery;
   readonly retry: RetryPolicy;
+  /** Absent: the client has no credentials. */
+  readonly logIns: LogIns | undefined;
   readonly #idPrefix: string;
   #nextId = 1;
   /** The range time of the latest reply. */
@@ -57,14 +68,18 @@ export class Requester implements OperationPort {
   #waitingForTime: ((error: ServiceError | undefined) => void)[] | undefined;
   #closed = false;
 
-  constructor(ports: ClientPorts, options: GatewayOptions & { readonly retry: RetryPolicy }) {
+  constructor(ports: ClientPorts, { retry, credentials, ...options }: RequesterOptions) {
     this.ports = ports;
-    this.retry = options.retry;
-    this.gateways = new Gateways(ports, options);
+    this.retry = retry;
     const { clock, random, backgroundRenewer } = ports;
+    const onToken = backgroundRenewer && ((token: KnownToken) => backgroundRenewer.useToken(token));
+    const logIns = credentials && new LogIns({ clock, random, onToken }, credentials);
+    this.logIns = logIns;
+    this.gateways = new Gateways(ports, { ...options, guard: logIns && ((link) => logIns.guard(link)) });
     this.discovery = new Discovery({
       clock,
       random,
+      mayLogInAt: ports.mayLogInAt,
       gateways: this.gateways,
       onTold: (told) => backgroundRenewer?.learn(told),
     });
@@ -74,6 +89,10 @@ export class Requester implements OperationPort {
 
   get closed(): boolean {
     return this.#closed;
+  }
+
+  get logsIn(): boolean {
+    return this.logIns !== undefined;
   }
 
   command(command: Command, options: CommandOptions): Promise<PipeReply<CommandResult>> {

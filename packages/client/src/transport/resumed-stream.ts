@@ -1,6 +1,7 @@
 import type { ServiceError, Timer } from '@remora/base';
 import {
   type CallHandle,
+  isFinalRefusal,
   type Method,
   pipeQuery,
   type Query,
@@ -21,6 +22,8 @@ export interface ResumedStreamPorts<Request, Message> {
   readonly onEnd: (error: ServiceError | undefined) => void;
 }
 
+/** RS3. */
+const REFUSALS_MAX = 2;
 const PAUSE_MIN_MS = 50;
 const PAUSE_MAX_MS = 2_000;
 const QUIET_MS = 20_000;
@@ -33,6 +36,8 @@ const PROBE_MS = 5_000;
  * RS2. A gateway that is cut off from the ranges keeps looking for them, and sends nothing. So when nothing has arrived
  *      for QUIET_MS, the client sends the gateway a query that only a range can answer. Without an answer it opens the
  *      stream at the next gateway, as etcd clients do that require a leader.
+ * RS3. When a gateway refuses the stream as UNAUTHENTICATED, only the log-in may be outdated. The connection is logged
+ *      in again (log-ins.ts LI4), and the stream is opened again.
  */
 export class ResumedStream<Request, Message> {
   readonly #requester: Requester;
@@ -46,6 +51,8 @@ export class ResumedStream<Request, Message> {
   #heardMs = 0;
   #generation = 0;
   #failures = 0;
+  /** How often it was refused as UNAUTHENTICATED since the last message. */
+  #refusals = 0;
   #over = false;
 
   constructor(requester: Requester, method: Method<Request, Message>, ports: ResumedStreamPorts<Request, Message>) {
@@ -66,6 +73,7 @@ export class ResumedStream<Request, Message> {
       (message) => {
         if (!current()) return;
         this.#failures = 0;
+        this.#refusals = 0;
         this.#heardMs = this.#requester.ports.clock.monotonicMs();
         this.#ports.onMessage(message);
       },
@@ -95,12 +103,18 @@ export class ResumedStream<Request, Message> {
     this.#forget();
     this.#requester.gateways.failed(channel);
     const { closed } = this.#requester;
-    const lasting = error !== undefined && isLasting(error);
+    const lasting = error !== undefined && isLasting(error) && !this.#awaitsLogIn(error);
     if (lasting || closed) {
       this.close();
       return this.#ports.onEnd(closed ? undefined : error);
     }
     this.#openLater();
+  }
+
+  /** RS3. */
+  #awaitsLogIn(error: ServiceError): boolean {
+    if (error.code !== 'UNAUTHENTICATED' || isFinalRefusal(error) || !this.#requester.logsIn) return false;
+    return this.#refusals++ < REFUSALS_MAX;
   }
 
   #forget(): void {

@@ -21,7 +21,8 @@ export function retryUntilAnswered(
   const { clock } = requester.ports;
   const send = (pauseMs: number): void => {
     requester.sendCommand(command, { timeoutMs: ATTEMPT_MS, untilAnswered: true }, (error) => {
-      if (error === undefined || isLasting(error) || isLeaseGone(error) || isOver()) return done(error);
+      const isRefused = error?.code === 'UNAUTHENTICATED'; // The credentials may be valid again before the session ends.
+      if (error === undefined || (isLasting(error) && !isRefused) || isLeaseGone(error) || isOver()) return done(error);
       clock.setTimer(pauseMs, () => (isOver() ? done(error) : send(Math.min(2 * pauseMs, PAUSE_MAX_MS))));
     });
   };

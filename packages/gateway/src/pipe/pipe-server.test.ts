@@ -36,3 +36,24 @@ test('a client is not told that its command was refused when only the answer is 
   clock.advance(1);
   expect(seen).toMatchObject({ code: 'RESULT_LOST' });
 });
+
+const DELETE: PipeCommand['command'] = { type: 'kv', op: { type: 'delete', key: Buffer.from('k'), prevKv: false } };
+
+test.each([true, undefined] as const)('a command that says %s of earlier attempts is passed on with that', (again) => {
+  const clock = new ManualClock();
+  const seen: unknown[] = [];
+  const backend: Pick<Backend, 'command'> = {
+    command(_command, options) {
+      seen.push(options.again);
+      return () => {};
+    },
+  };
+  const pair = createMemoryLink(clock);
+  const registry = createPipeRegistry(backend as Backend, { identification: NO_AUTHENTICATION });
+  servePipe({ link: pair.server, connection: anonymousConnection(), registry, clock });
+  const caller = new LinkCaller({ link: pair.client, clock });
+  const request: PipeCommand = { command: DELETE, requestId: 'r1', timeoutMs: 1_000, again };
+  caller.call(pipeCommand, request, { timeoutMs: 1_000 }, () => {});
+  clock.advance(1);
+  expect(seen).toEqual([again]);
+});

@@ -66,9 +66,9 @@ export function createPipeRegistry(backend: Backend, options: PipeRegistryOption
   registry.handle(pipeCommand, (request, context, done) => {
     validatePipeCommand(request, requestLimits);
     // Field by field: copying an object costs as much as the rest of the way from here to a range.
-    const { command, requestId, timeoutMs, deadlineMs, waitMs } = request;
+    const { command, requestId, timeoutMs, deadlineMs, waitMs, again } = request;
     const principal = principalOf(context.caller);
-    const asked = { requestId, timeoutMs, deadlineMs, waitMs, principal };
+    const asked = { requestId, timeoutMs, deadlineMs, waitMs, again, principal };
     const giveUp = backend.command(command, asked, (error, reply) => done(error, pipeReply(backend, reply)));
     context.onCancel(giveUp);
   });

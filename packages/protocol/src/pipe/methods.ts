@@ -29,6 +29,7 @@ import {
   uint,
   union,
   variant,
+  yes,
 } from '../schema/kinds.ts';
 import type { Infer, Kind } from '../schema/shape.ts';
 
@@ -38,6 +39,7 @@ export interface PipeCommand {
   readonly timeoutMs: number;
   readonly deadlineMs?: number | undefined;
   readonly waitMs?: number | undefined;
+  readonly again?: true | undefined;
 }
 
 export const PipeCommand: Kind<PipeCommand> = struct('pipe command', {
@@ -52,6 +54,13 @@ export const PipeCommand: Kind<PipeCommand> = struct('pipe command', {
     'For a blocking lock acquire: how many milliseconds to wait in the queue; 0: as long as the session lives.',
   ),
   command: field(sealed(Command), 'The command. Unknown fields are refused.'),
+  again: added(
+    field(
+      optional(yes),
+      'The client has sent this request id before, and the answer was lost. If it may not send the command any more, it still learns the outcome, or that this is unknown.',
+    ),
+    { since: '0.1.0', absent: undefined, skippable: 'the gateway then finds most earlier attempts by itself' },
+  ),
 });
 
 export const PipeQuery = struct('pipe query', {

@@ -1,6 +1,7 @@
 import { type Bytes, type Clock, ServiceError, TransientMap, toServiceError } from '@remora/base';
-import { ANSWER, ASK, decodeError, decodeFrame, roughSize } from './frame.ts';
+import { ANSWER, ASK, decodeError, decodeFrame, type Item, roughSize } from './frame.ts';
 import type { FrameLink } from './link.ts';
+import type { GuardedLink, LinkGuard } from './link-guard.ts';
 import { Outbox } from './outbox.ts';
 import { muteError, noAnswer, PendingCall, unavailable } from './pending-call.ts';
 import type { CallHandle, CallOptions, Done, Method, RpcChannel, StreamHandle } from './rpc.ts';
@@ -39,8 +40,12 @@ interface CallerPorts {
   readonly link: FrameLink;
   readonly clock: Clock;
   readonly limits?: CallerLimits;
-  /** The link is open: what was queued goes out now. */
+  /** Makes the guard that admits the link. Absent: an open link is admitted. */
+  readonly guard?: ((link: GuardedLink) => LinkGuard) | undefined;
+  /** The link is open. */
   readonly onOpen?: () => void;
+  /** The link is open and admitted for the first time: what was queued goes out now. */
+  readonly onAdmitted?: () => void;
   /** The link is gone; all its open calls are answered after this. */
   readonly onClose?: (error: ServiceError) => void;
 }
@@ -56,6 +61,7 @@ interface CallerPorts {
  *     it, and its taking of sent data.
  * C5. A call that may be made elsewhere ends as soon as the peer gives no sign of life for a moment. The link stays: a
  *     peer that stood still for a moment comes back.
+ * C6. A link with a guard is held until the guard admits it (link-guard.ts).
  */
 export class LinkCaller implements RpcChannel {
   readonly #link: FrameLink;
@@ -73,7 +79,13 @@ export class LinkCaller implements RpcChannel {
     const call = this.#take(id);
     if (call !== undefined) this.#abandon(call);
   };
+  readonly #guard: LinkGuard | undefined;
+  /** C6. */
+  #held = false;
+  /** Calls below this id left before the link was last held (LG2). */
+  #heldFromId = 1;
   #opened = false;
+  #admitted = false;
   #nextId = 1;
   #closed: ServiceError | undefined;
 
@@ -85,12 +97,16 @@ export class LinkCaller implements RpcChannel {
     this.#outbox = new Outbox(ports.link, ports.clock, () => {});
     this.#sweep = new Sweep(ports.clock, (nowMs) => this.#expire(nowMs));
     this.#silence = this.#newSilence();
+    this.#guard = ports.guard?.(this.#guarded());
+    if (this.#guard !== undefined) this.#hold();
     ports.link.start({
       onOpen: () => {
         this.#opened = true;
         this.#silence.heard();
         this.#outbox.open();
         ports.onOpen?.();
+        if (this.#guard === undefined) ports.onAdmitted?.();
+        else this.#guard.opened();
       },
       onHeard: () => this.#silence.heard(),
       onFrame: (frame) => this.#onFrame(frame),
@@ -113,6 +129,16 @@ export class LinkCaller implements RpcChannel {
     options: CallOptions,
     done: Done<Reply>,
   ): CallHandle {
+    return this.#call(method, request, options, done, false);
+  }
+
+  #call<Request, Reply>(
+    method: Method<Request, Reply>,
+    request: Request,
+    options: CallOptions,
+    done: Done<Reply>,
+    isOfGuard: boolean,
+  ): CallHandle {
     const body = method.encodeRequest(request);
     const size = roughSize(body);
     const refusal = this.#refusal(size);
@@ -120,10 +146,46 @@ export class LinkCaller implements RpcChannel {
       done(refusal, undefined);
       return { cancel() {} };
     }
-    const call = this.#newCall(method as unknown as Method<unknown, unknown>, options, done as Done<unknown>);
+    const call = this.#newCall(
+      method as unknown as Method<unknown, unknown>,
+      options,
+      done as Done<unknown>,
+      isOfGuard,
+    );
     this.#put(call, body, size);
     this.#silence.watch();
     return call;
+  }
+
+  /** C6. */
+  #guarded(): GuardedLink {
+    return {
+      call: (method, request, options, done) => this.#call(method, request, options, done, true),
+      admit: () => this.#admit(),
+      refuse: (error) => this.close(error),
+    };
+  }
+
+  #hold(): void {
+    this.#held = true;
+    this.#heldFromId = this.#nextId;
+    this.#outbox.hold();
+  }
+
+  #admit(): void {
+    if (this.#closed !== undefined) return;
+    this.#held = false;
+    this.#outbox.release();
+    if (this.#admitted) return;
+    this.#admitted = true;
+    this.#ports.onAdmitted?.();
+  }
+
+  /** LG2. */
+  #hear({ code }: ServiceError, id: number): void {
+    if (this.#guard === undefined || code !== 'UNAUTHENTICATED' || this.#held || id < this.#heldFromId) return;
+    this.#hold();
+    this.#guard.refused();
   }
 
   openStream<Request, Message>(
@@ -178,16 +240,23 @@ export class LinkCaller implements RpcChannel {
     this.#fail(reason);
   }
 
-  #newCall(method: Method<unknown, unknown>, options: CallOptions, done: Done<unknown>): PendingCall {
+  #newCall(
+    method: Method<unknown, unknown>,
+    options: CallOptions,
+    done: Done<unknown>,
+    isOfGuard: boolean,
+  ): PendingCall {
     const deadlineMs = this.#clock.monotonicMs() + options.timeoutMs;
-    const terms = { deadlineMs, movable: options.movable ?? false, done, onCancel: this.#cancel };
+    const terms = { deadlineMs, movable: options.movable ?? false, isOfGuard, done, onCancel: this.#cancel };
     return new PendingCall(this.#nextId++, method, terms);
   }
 
   #put(call: PendingCall, body: unknown, size: number): void {
     const number = this.#methodNumber(call.method.name);
     this.#calls.add(call.id, call);
-    this.#outbox.put([ASK.call, call.id, number, body], size, call);
+    const item: Item = [ASK.call, call.id, number, body];
+    if (call.isOfGuard) this.#outbox.putAhead(item, size, call);
+    else this.#outbox.put(item, size, call);
     this.#sweep.arm();
   }
 
@@ -214,7 +283,7 @@ export class LinkCaller implements RpcChannel {
     if (known !== undefined) return known;
     const number = this.#methods.size + 1;
     this.#methods.set(name, number);
-    this.#outbox.put([ASK.method, number, name], name.length + 4);
+    this.#outbox.putAhead([ASK.method, number, name], name.length + 4); // Before any call of it, even one that is held.
     return number;
   }
 
@@ -244,7 +313,7 @@ export class LinkCaller implements RpcChannel {
       // Exempt from the limits: it is needed when they are reached, too.
       ask: (timeoutMs) =>
         this.#put(
-          this.#newCall(PING, { timeoutMs }, () => {}),
+          this.#newCall(PING, { timeoutMs }, () => {}, true),
           null,
           1,
         ),
@@ -293,7 +362,7 @@ export class LinkCaller implements RpcChannel {
         this.#take(id)?.answer(body);
         return;
       case ANSWER.error:
-        this.#take(id)?.done(decodeErrorSafely(body), undefined);
+        this.#onError(this.#take(id), body);
         return;
       case ANSWER.message:
         this.#onMessage(id, body);
@@ -301,13 +370,22 @@ export class LinkCaller implements RpcChannel {
       case ANSWER.end: {
         const stream = this.#streams.get(id);
         if (!this.#streams.delete(id)) return;
-        stream?.onEnd(body === null ? undefined : decodeErrorSafely(body));
+        const error = body === null ? undefined : decodeErrorSafely(body);
+        if (error !== undefined) this.#hear(error, id);
+        stream?.onEnd(error);
         return;
       }
       default:
         this.close(new ServiceError('INTERNAL', 'the peer sent an unknown kind of item'));
         return;
     }
+  }
+
+  #onError(call: PendingCall | undefined, body: unknown): void {
+    if (call === undefined) return;
+    const error = decodeErrorSafely(body);
+    if (!call.isOfGuard) this.#hear(error, call.id); // Before the caller, which may retry.
+    call.done(error, undefined);
   }
 
   #take(id: number): PendingCall | undefined {
@@ -337,6 +415,7 @@ export class LinkCaller implements RpcChannel {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
     this.#outbox.close();
+    this.#guard?.closed();
     const calls = this.#calls.values();
     const streams = [...this.#streams];
     // First, so that a callback that retries finds this link gone.

@@ -1,7 +1,9 @@
 import { type Clock, type Logger, type Random, ServiceError, silentLogger, type Timer } from '@remora/base';
 import { type CallerLimits, LinkCaller } from './caller.ts';
 import type { FrameLink } from './link.ts';
+import type { LinkGuardFactory } from './link-guard.ts';
 import { createLocalChannel } from './local-channel.ts';
+import { isRefusal } from './pending-call.ts';
 import type { RpcDispatcher } from './registry.ts';
 import type { CallHandle, CallOptions, Done, Method, RpcChannel, RpcDialer, StreamHandle } from './rpc.ts';
 
@@ -21,6 +23,8 @@ export interface DialerPorts {
   /** Called for each attempt, because a node may move; returns undefined while the address is not known. */
   readonly resolveAddress: (nodeId: number) => string | undefined;
   readonly connect: LinkConnector;
+  /** Admits each new link. Absent: an open link is admitted. */
+  readonly guard?: LinkGuardFactory | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger?: Logger;
@@ -165,7 +169,7 @@ export class ReconnectingChannel implements RpcChannel {
 
   #unreachable(): ServiceError {
     const cause = this.#lastError;
-    if (cause?.code === 'WRONG_CLUSTER' || cause?.code === 'NODE_CONFLICT') return cause;
+    if (cause !== undefined && isRefusal(cause)) return cause;
     const name = this.#nodeId === 0 ? (this.#address() ?? '') : `node ${this.#nodeId}`;
     const why = cause === undefined ? '' : `: ${cause.message}`;
     return new ServiceError('UNAVAILABLE', `${name} cannot be reached${why}`, { cause });
@@ -175,20 +179,26 @@ export class ReconnectingChannel implements RpcChannel {
     const { clock } = this.#ports;
     const { limits, connectTimeoutMs } = this.#options;
     const link = this.#ports.connect({ address, nodeId: this.#nodeId });
+    const { guard } = this.#ports;
     let opened = false;
+    let admitted = false;
     let ended = false;
     const caller = new LinkCaller({
       link,
       clock,
       ...(limits === undefined ? {} : { limits }),
+      ...(guard === undefined ? {} : { guard: (guarded) => guard(guarded, address) }),
       onOpen: () => {
         opened = true;
+        this.#connectTimer?.cancel(); // A guard limits its own time.
+      },
+      onAdmitted: () => {
+        admitted = true;
         this.#failures = 0;
-        this.#connectTimer?.cancel();
       },
       onClose: (error) => {
         ended = true;
-        this.#onClosed(caller, error, opened);
+        this.#onClosed(caller, error, admitted);
       },
     });
     if (ended) return this.#unreachable();
@@ -201,14 +211,14 @@ export class ReconnectingChannel implements RpcChannel {
     return caller;
   }
 
-  #onClosed(caller: LinkCaller | undefined, error: ServiceError, opened: boolean): void {
+  #onClosed(caller: LinkCaller | undefined, error: ServiceError, admitted: boolean): void {
     if (this.#caller === caller) this.#caller = undefined;
     this.#connectTimer?.cancel();
     this.#lastError = error;
-    this.#failures = opened ? 0 : this.#failures + 1;
+    this.#failures = admitted ? 0 : this.#failures + 1;
     const { backoffMinMs, backoffMaxMs } = this.#options;
-    // A link that worked is replaced at once; after one that never opened, attempts back off, with jitter.
-    const ceilingMs = opened ? 0 : Math.min(backoffMaxMs, backoffMinMs * 2 ** Math.min(this.#failures - 1, 16));
+    // A link that worked is replaced at once; after one that was never usable, attempts back off, with jitter.
+    const ceilingMs = admitted ? 0 : Math.min(backoffMaxMs, backoffMinMs * 2 ** Math.min(this.#failures - 1, 16));
     const pauseMs = ceilingMs === 0 ? 0 : ceilingMs / 2 + this.#ports.random.int(Math.ceil(ceilingMs / 2));
     const nowMs = this.#ports.clock.monotonicMs();
     this.#notBeforeMs = nowMs + pauseMs;
@@ -217,7 +227,7 @@ export class ReconnectingChannel implements RpcChannel {
     const { code, message: reason } = error;
     const attempts = this.#failures;
     this.#logger.info(
-      { peer: this.#nodeId, address: this.#address(), opened, attempts, pauseMs, code, reason },
+      { peer: this.#nodeId, address: this.#address(), opened: admitted, attempts, pauseMs, code, reason },
       'link to peer ended',
     );
   }

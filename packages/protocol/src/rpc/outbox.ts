@@ -33,12 +33,15 @@ export interface Sender {
  * O3. A caller that found no room is notified when everything has been sent, even if the link was never full.
  * O4. One turn encodes items until they have FLUSH_BYTES_MAX bytes; the others wait for the next turn, so that a long
  *     queue does not hold the loop. A single larger item is one piece.
+ * O5. While it holds, items wait, except those that are put ahead. Released items leave in their order.
  */
 export class Outbox {
   readonly #link: FrameLink;
   readonly #clock: Clock;
   readonly #onWritable: () => void;
   #queue: Queued[] = [];
+  /** What waits for `release` (O5); undefined while nothing is held. */
+  #held: Queued[] | undefined;
   #bytes = 0;
   /** The size that the link was last informed of (O2). */
   #told = 0;
@@ -67,7 +70,30 @@ export class Outbox {
   }
 
   put(item: Item, size: number, sender?: Sender): void {
-    this.#queue.push({ item, size, sender });
+    this.#add(this.#held ?? this.#queue, { item, size, sender });
+  }
+
+  /** O5. */
+  putAhead(item: Item, size: number, sender?: Sender): void {
+    this.#add(this.#queue, { item, size, sender });
+  }
+
+  /** O5. What was put before still leaves. */
+  hold(): void {
+    this.#held ??= [];
+  }
+
+  release(): void {
+    const held = this.#held;
+    if (held === undefined) return;
+    this.#held = undefined;
+    for (const queued of held) this.#queue.push(queued); // A spread would pass them as arguments: too many at once.
+    this.#schedule();
+  }
+
+  #add(queue: Queued[], queued: Queued): void {
+    const { size } = queued;
+    queue.push(queued);
     this.#bytes += size;
     this.#schedule();
     if (this.#bytes - this.#told >= TOLD_BYTES) this.#tell();
@@ -93,6 +119,7 @@ export class Outbox {
   close(): void {
     this.#state = 'closed';
     this.#queue = [];
+    if (this.#held !== undefined) this.#held = [];
     this.#bytes = 0;
     this.#tell();
   }

@@ -1,10 +1,12 @@
 import { ServiceError } from '@remora/base';
+import { isFinalRefusal } from './link-guard.ts';
 import type { Sender } from './outbox.ts';
 import type { CallHandle, Done, Method } from './rpc.ts';
 
 interface CallTerms {
   readonly deadlineMs: number;
   readonly movable: boolean;
+  readonly isOfGuard: boolean;
   readonly done: Done<unknown>;
   readonly onCancel: (id: number) => void;
 }
@@ -16,6 +18,8 @@ export class PendingCall implements Sender, CallHandle {
   readonly done: Done<unknown>;
   readonly deadlineMs: number;
   readonly movable: boolean;
+  /** LG2 of `link-guard.ts`. */
+  readonly isOfGuard: boolean;
   readonly #onCancel: (id: number) => void;
   sent = false;
   canceled = false;
@@ -26,6 +30,7 @@ export class PendingCall implements Sender, CallHandle {
     this.done = terms.done;
     this.deadlineMs = terms.deadlineMs;
     this.movable = terms.movable;
+    this.isOfGuard = terms.isOfGuard;
     this.#onCancel = terms.onCancel;
   }
 
@@ -67,6 +72,11 @@ export function muteError({ method, sent }: PendingCall): ServiceError {
 
 /** The reason for the end of a link, as an answer to calls that were never sent. Refusals keep their code. */
 export function unavailable(reason: ServiceError): ServiceError {
-  if (reason.code === 'WRONG_CLUSTER' || reason.code === 'NODE_CONFLICT') return reason;
+  if (isRefusal(reason)) return reason;
   return new ServiceError('UNAVAILABLE', reason.message, { cause: reason });
+}
+
+/** Another attempt at this peer would be refused for the same reason. */
+export function isRefusal(reason: ServiceError): boolean {
+  return reason.code === 'WRONG_CLUSTER' || reason.code === 'NODE_CONFLICT' || isFinalRefusal(reason);
 }
