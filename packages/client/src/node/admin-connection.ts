@@ -18,7 +18,15 @@ import {
   Metadata,
   status,
 } from '@grpc/grpc-js';
-import { formatDurationMs, isErrorCode, parseAddress, ServiceError, toServiceError } from '@remora/base';
+import {
+  formatDurationMs,
+  isErrorCode,
+  type Logger,
+  parseAddress,
+  ServiceError,
+  silentLogger,
+  toServiceError,
+} from '@remora/base';
 import { AuthService } from '@remora/protocol/etcd';
 import { type CredentialOptions, credentialsOf } from '../transport/credentials.ts';
 import { mayTry } from '../transport/discovery.ts';
@@ -26,12 +34,15 @@ import { AdminLogIn } from './admin-log-in.ts';
 import { askGateways, silenceOf } from './ask-gateways.ts';
 import { logInPolicy } from './plain-text.ts';
 import { secureEndpoints } from './tls.ts';
+import { type ClientTls, clientTls, type TlsOptions } from './tls-files.ts';
 
 export interface AdminClientOptions extends CredentialOptions {
   /** Gateways, as `host:port` or with a scheme. Calls go to the first one that answers. */
   readonly endpoints: readonly string[];
-  /** Options of `node:tls`, as for `connect`. */
-  readonly tls?: ConnectionOptions | undefined;
+  /** Options of `node:tls`, and files that are read again before each connection, as for `connect`. */
+  readonly tls?: TlsOptions | undefined;
+  /** Where the client logs. Default: nowhere. */
+  readonly logger?: Logger | undefined;
   /** The time limit of one call, in ms. */
   readonly timeoutMs: number;
   /** How long to wait for a connection to one node, in ms. */
@@ -63,7 +74,8 @@ const FOUND_TIMEOUT_MS = 1_000;
 const REFUSALS_MAX = 1;
 
 export class AdminConnection {
-  readonly #options: AdminClientOptions;
+  readonly #options: Omit<AdminClientOptions, 'tls'>;
+  readonly #tls: ClientTls | undefined;
   /** Absent: the client has no credentials. */
   readonly #logIn: AdminLogIn | undefined;
   readonly #mayLogInAt: (address: string) => boolean;
@@ -83,7 +95,8 @@ export class AdminConnection {
   constructor(options: AdminClientOptions) {
     const secured = secureEndpoints(options.endpoints, options.tls);
     const { user: _user, password: _password, token: _token, ...others } = options; // Kept in `#logIn` alone.
-    this.#options = { ...others, endpoints: secured.addresses, tls: secured.tls };
+    this.#options = { ...others, endpoints: secured.addresses };
+    this.#tls = clientTls(secured.tls, options.logger ?? silentLogger);
     const credentials = credentialsOf(options);
     this.#logIn = credentials && new AdminLogIn(credentials);
     this.#mayLogInAt = logInPolicy(secured, options);
@@ -208,7 +221,7 @@ export class AdminConnection {
 
   /** gRPC does not say why a connection fails, so this asks in another way. */
   async #unreached(endpoints: readonly string[]): Promise<ServiceError> {
-    const cause = await silenceOf(endpoints[0] ?? '', { timeoutMs: FOUND_TIMEOUT_MS, tls: this.#options.tls });
+    const cause = await silenceOf(endpoints[0] ?? '', { timeoutMs: FOUND_TIMEOUT_MS, tls: this.#tls?.options });
     const reason = cause === undefined ? '' : `: ${cause.message}`;
     const message = `no node answers at ${endpoints.join(', ')}${reason}`;
     return new ServiceError('UNAVAILABLE', message, { details: { unreached: true }, cause });
@@ -220,12 +233,15 @@ export class AdminConnection {
     // The address may belong to another cluster in the network of this process.
     if (
       isFound &&
-      (await askGateways(endpoint, { timeoutMs: FOUND_TIMEOUT_MS, cluster: this.#cluster, tls: this.#options.tls })) ===
-        undefined
+      (await askGateways(endpoint, {
+        timeoutMs: FOUND_TIMEOUT_MS,
+        cluster: this.#cluster,
+        tls: this.#tls?.options,
+      })) === undefined
     ) {
       return undefined;
     }
-    const client = new Client(endpoint, ...securityOf(endpoint, this.#options.tls));
+    const client = new Client(endpoint, ...securityOf(endpoint, this.#tls?.options));
     if (await isReady(client, isFound ? FOUND_TIMEOUT_MS : connectTimeoutMs)) return client;
     client.close();
     return undefined;
@@ -238,7 +254,7 @@ export class AdminConnection {
     this.#learnAtMs ??= nowMs;
     if (this.#options.discover === false || isFirst || nowMs < this.#learnAtMs) return;
     this.#learnAtMs = nowMs + LEARN_MS;
-    void askGateways(this.#endpoint, { timeoutMs: FOUND_TIMEOUT_MS, tls: this.#options.tls }).then((told) => {
+    void askGateways(this.#endpoint, { timeoutMs: FOUND_TIMEOUT_MS, tls: this.#tls?.options }).then((told) => {
       if (told === undefined) return;
       const { endpoints } = this.#options;
       this.#cluster = told.cluster;

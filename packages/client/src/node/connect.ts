@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
-import type { ConnectionOptions } from 'node:tls';
 import {
   identityOf,
   isGone,
@@ -26,13 +25,16 @@ import { processLiveness } from './liveness.ts';
 import { logInPolicy } from './plain-text.ts';
 import { startRenewalThread } from './renewal-thread.ts';
 import { secureEndpoints } from './tls.ts';
+import { clientTls, type TlsOptions } from './tls-files.ts';
 
 export interface ConnectOptions extends ClientOptions {
   /**
    * Options of `node:tls`, for gateways that speak TLS. Endpoints with `https://` use TLS even without this option;
-   * endpoints with `http://` are refused with it; endpoints without a scheme use TLS if it is given.
+   * endpoints with `http://` are refused with it; endpoints without a scheme use TLS if it is given. With `caFile`,
+   * `certFile` and `keyFile` in place of `ca`, `cert` and `key`, files are read again before each connection, so that
+   * certificates may change while the program runs.
    */
-  readonly tls?: ConnectionOptions | undefined;
+  readonly tls?: TlsOptions | undefined;
   /** Where the client logs. Default: nowhere. */
   readonly logger?: Logger | undefined;
   /**
@@ -76,20 +78,21 @@ export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
 export async function connect(options: ConnectOptions): Promise<RemoraClient> {
   checkOptions(CONNECT_OPTIONS, options);
   const endpoints = secureEndpoints(endpointsOf(options), options.tls);
-  const { tls } = endpoints;
+  const logger = options.logger ?? silentLogger;
+  const tls = clientTls(endpoints.tls, logger);
   const clock = nodeClock();
   const ports: ClientPorts = {
     clock,
     random: nodeRandom(),
-    logger: options.logger ?? silentLogger,
-    connectLink: ({ address, cluster }) => dialPipe(address, { clock, tls, cluster }),
+    logger,
+    connectLink: ({ address, cluster }) => dialPipe(address, { clock, tls: tls?.options, cluster }),
     mayLogInAt: logInPolicy(endpoints, options),
     liveness: processLiveness,
     exit: processExitHooks(),
     ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
   };
   const backgroundRenewer = options.renewInWorker
-    ? { backgroundRenewer: renewalThread({ ...options, tls }, ports) }
+    ? { backgroundRenewer: renewalThread({ ...options, tls: endpoints.tls }, ports) }
     : {};
   return RemoraClient.open(
     { ...ports, ...backgroundRenewer },
@@ -115,7 +118,7 @@ function forThread(credentials: Credentials | undefined): Credentials | undefine
 }
 
 /** The options as another thread gets them. @throws ServiceError INVALID_ARGUMENT for what cannot be passed to one. */
-function cloneable(tls: ConnectionOptions | undefined): ConnectionOptions | undefined {
+function cloneable(tls: TlsOptions | undefined): TlsOptions | undefined {
   try {
     if (tls?.secureContext !== undefined) throw new Error('a context belongs to its thread');
     return structuredClone(tls);

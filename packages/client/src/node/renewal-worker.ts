@@ -1,5 +1,4 @@
 // The program of the thread that renews sessions while the main thread is blocked; renewal-thread.ts starts it.
-import type { ConnectionOptions } from 'node:tls';
 import { type MessagePort, workerData } from 'node:worker_threads';
 import { type Clock, nodeClock, nodeRandom, silentLogger } from '@remora/base';
 import { dialPipe } from '@remora/protocol';
@@ -7,10 +6,11 @@ import { BackgroundRenewer, type BackgroundRenewerRequest } from '../session/bac
 import type { Credentials } from '../transport/credentials.ts';
 import { Requester } from '../transport/requester.ts';
 import { retryPolicy } from '../transport/retry.ts';
+import { clientTls, type TlsOptions } from './tls-files.ts';
 
 export interface RenewalSettings {
   readonly endpoints: readonly string[];
-  readonly tls: ConnectionOptions | undefined;
+  readonly tls: TlsOptions | undefined;
   readonly credentials: Credentials | undefined;
   readonly requestBytesMax: number;
   readonly blockMaxMs: number;
@@ -26,7 +26,7 @@ function sharedClock(offsetMs: number): Clock {
 
 function backgroundRenewer({
   endpoints,
-  tls,
+  tls: tlsOptions,
   credentials,
   requestBytesMax,
   blockMaxMs,
@@ -34,12 +34,13 @@ function backgroundRenewer({
   line,
 }: RenewalSettings): void {
   const clock = sharedClock(monotonicOffsetMs);
+  const tls = clientTls(tlsOptions, silentLogger); // The main thread logs what is wrong with the files.
   const requester = new Requester(
     {
       clock,
       random: nodeRandom(),
       logger: silentLogger,
-      connectLink: ({ address, cluster }) => dialPipe(address, { clock, tls, cluster }),
+      connectLink: ({ address, cluster }) => dialPipe(address, { clock, tls: tls?.options, cluster }),
       // The thread lives as long as the port to the thread that started it.
       liveness: { hold() {}, release() {} },
     },

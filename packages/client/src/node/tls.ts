@@ -1,11 +1,11 @@
-import type { ConnectionOptions } from 'node:tls';
 import { readEndpoints, ServiceError } from '@remora/base';
+import type { TlsOptions } from './tls-files.ts';
 
 /** The servers of a client, and the options of TLS if it uses TLS. */
 export interface SecureEndpoints {
   /** `host:port` each. */
   readonly addresses: readonly string[];
-  readonly tls: ConnectionOptions | undefined;
+  readonly tls: TlsOptions | undefined;
 }
 
 /**
@@ -13,7 +13,7 @@ export interface SecureEndpoints {
  *
  * @throws ServiceError INVALID_ARGUMENT for invalid endpoints, and when the option `tls` contradicts their scheme.
  */
-export function secureEndpoints(endpoints: readonly string[], tls: ConnectionOptions | undefined): SecureEndpoints {
+export function secureEndpoints(endpoints: readonly string[], tls: TlsOptions | undefined): SecureEndpoints {
   const { addresses, tls: isSecure } = readEndpoints(endpoints);
   if (isSecure === undefined) return { addresses, tls };
   if (isSecure) return { addresses, tls: tls ?? {} };
