@@ -8,6 +8,7 @@ import { CLIENT_RULES } from './client-rules.ts';
 import { COMMAND_RULES } from './command-rules.ts';
 import { HARDENING_RULES } from './hardening-rules.ts';
 import { OF_LISTENERS, OF_LOCKS } from './lock-rules.ts';
+import { LOG_IN_RULES } from './log-in-rules.ts';
 import type { RuleMutation } from './mutation.ts';
 import { PEER_RULES } from './peer-rules.ts';
 import { STEERING_RULES } from './steering-rules.ts';
@@ -420,6 +421,7 @@ export const RANGE_RULES: readonly RuleMutation[] = [
   ...OF_LOCKS,
   ...OF_RANGES,
   ...CLIENT_RULES,
+  ...LOG_IN_RULES,
   ...AUTH_RULES,
   ...PEER_RULES,
   ...TLS_RULES,

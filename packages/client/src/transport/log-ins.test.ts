@@ -12,6 +12,7 @@ import { createMemoryLink } from '@remora/protocol/testing';
 import { expect, test } from 'vitest';
 import type { ClientPorts } from '../ports.ts';
 import type { Credentials } from './credentials.ts';
+import type { KnownToken } from './log-ins.ts';
 import { Requester } from './requester.ts';
 import { retryPolicy } from './retry.ts';
 
@@ -34,13 +35,18 @@ class UsersBed {
   readonly #tokens = new Map<string, { readonly password: string; readonly endsMs: number }>();
   readonly #links: { readonly address: string; readonly sever: () => void }[] = [];
 
-  requester(credentials: Credentials | undefined, endpoints: readonly string[] = ['a:1']): Requester {
+  requester(
+    credentials: Credentials | undefined,
+    endpoints: readonly string[] = ['a:1'],
+    useToken: (token: KnownToken) => void = () => {},
+  ): Requester {
     const ports = {
       clock: this.clock,
       random: new SeededRandom(1),
       logger: silentLogger,
       connectLink: ({ address }: { readonly address: string }) => this.#connect(address),
       liveness: { hold() {}, release() {} },
+      backgroundRenewer: { useToken },
     };
     const options = { endpoints, requestBytesMax: 1_000, retry: retryPolicy(), credentials };
     return new Requester(ports as unknown as ClientPorts, options);
@@ -311,4 +317,34 @@ test('a function for tokens that fails or hangs ends requests by their time, wit
   expect(all.map((ends) => ends.length)).toEqual([1, 1, 1]);
   expect(all.flat()).not.toContain('ok');
   expect(bed.logIns).toEqual([]);
+});
+
+test('a background renewer without credentials of its own uses the tokens of its client', async () => {
+  const bed = new UsersBed();
+  const tokens: KnownToken[] = [];
+  const renewer = bed.requester({ with: 'tokensOfClient' });
+  const client = bed.requester(ADA, ['a:1'], (token) => tokens.push(token));
+  const early = bed.ask(renewer, 1_000);
+  bed.ask(client);
+  await bed.pass(1_500);
+  expect([early, tokens.length]).toEqual([['DEADLINE_EXCEEDED'], 1]);
+  for (const token of tokens) renewer.logIns?.learn(token);
+  const late = bed.ask(renewer);
+  await bed.pass(3_000);
+  expect(late).toEqual(['ok']);
+  expect(bed.logIns.filter((logIn) => logIn.startsWith('password'))).toHaveLength(1);
+});
+
+test('a valid token still serves new connections after its renewal was refused', async () => {
+  const bed = new UsersBed();
+  const tokens = [bed.newToken()];
+  const requester = bed.requester({ with: 'token', token: () => tokens.shift() ?? 'none of the cluster' });
+  const before = bed.ask(requester);
+  await bed.pass(200);
+  await bed.pass(0.85 * LIFE_MS, 500);
+  bed.sever('a:1');
+  await bed.pass(100);
+  const after = bed.ask(requester);
+  await bed.pass(200);
+  expect([before, after]).toEqual([['ok'], ['ok']]);
 });

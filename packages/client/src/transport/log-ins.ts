@@ -104,17 +104,16 @@ export class LogIns {
    */
   async logIn(link: GuardedLink, fresh: boolean): Promise<KnownToken | undefined> {
     for (let refused = 0; refused < TOKENS_MAX; ) {
-      this.#checkRefused();
       const known = this.#usable(fresh);
       if (known !== undefined) {
         if (await this.#useToken(link, known)) return known;
         this.drop(known); // LI4
         refused++;
-      } else if (this.#obtaining === undefined) {
-        return await this.#obtain(link);
-      } else {
-        await this.#obtaining; // LI1
+        continue;
       }
+      this.#checkRefused(); // Only now: a valid token still serves after a renewal was refused.
+      if (this.#obtaining === undefined) return await this.#obtain(link);
+      await this.#obtaining; // LI1
     }
     throw unavailable(new ServiceError('UNAUTHENTICATED', 'the gateway refuses the tokens of other gateways')); // LI6
   }

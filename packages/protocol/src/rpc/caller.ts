@@ -1,4 +1,5 @@
 import { type Bytes, type Clock, ServiceError, TransientMap, toServiceError } from '@remora/base';
+import { Admission } from './admission.ts';
 import { ANSWER, ASK, decodeError, decodeFrame, type Item, roughSize } from './frame.ts';
 import type { FrameLink } from './link.ts';
 import type { GuardedLink, LinkGuard } from './link-guard.ts';
@@ -79,13 +80,8 @@ export class LinkCaller implements RpcChannel {
     const call = this.#take(id);
     if (call !== undefined) this.#abandon(call);
   };
-  readonly #guard: LinkGuard | undefined;
-  /** C6. */
-  #held = false;
-  /** Calls below this id left before the link was last held (LG2). */
-  #heldFromId = 1;
+  readonly #admission: Admission;
   #opened = false;
-  #admitted = false;
   #nextId = 1;
   #closed: ServiceError | undefined;
 
@@ -97,16 +93,22 @@ export class LinkCaller implements RpcChannel {
     this.#outbox = new Outbox(ports.link, ports.clock, () => {});
     this.#sweep = new Sweep(ports.clock, (nowMs) => this.#expire(nowMs));
     this.#silence = this.#newSilence();
-    this.#guard = ports.guard?.(this.#guarded());
-    if (this.#guard !== undefined) this.#hold();
+    this.#admission = new Admission({
+      outbox: this.#outbox,
+      link: {
+        call: (method, request, options, done) => this.#call(method, request, options, done, true),
+        refuse: (error) => this.close(error),
+      },
+      guard: ports.guard,
+      onAdmitted: () => ports.onAdmitted?.(),
+    });
     ports.link.start({
       onOpen: () => {
         this.#opened = true;
         this.#silence.heard();
         this.#outbox.open();
         ports.onOpen?.();
-        if (this.#guard === undefined) ports.onAdmitted?.();
-        else this.#guard.opened();
+        this.#admission.opened();
       },
       onHeard: () => this.#silence.heard(),
       onFrame: (frame) => this.#onFrame(frame),
@@ -155,37 +157,6 @@ export class LinkCaller implements RpcChannel {
     this.#put(call, body, size);
     this.#silence.watch();
     return call;
-  }
-
-  /** C6. */
-  #guarded(): GuardedLink {
-    return {
-      call: (method, request, options, done) => this.#call(method, request, options, done, true),
-      admit: () => this.#admit(),
-      refuse: (error) => this.close(error),
-    };
-  }
-
-  #hold(): void {
-    this.#held = true;
-    this.#heldFromId = this.#nextId;
-    this.#outbox.hold();
-  }
-
-  #admit(): void {
-    if (this.#closed !== undefined) return;
-    this.#held = false;
-    this.#outbox.release();
-    if (this.#admitted) return;
-    this.#admitted = true;
-    this.#ports.onAdmitted?.();
-  }
-
-  /** LG2. */
-  #hear({ code }: ServiceError, id: number): void {
-    if (this.#guard === undefined || code !== 'UNAUTHENTICATED' || this.#held || id < this.#heldFromId) return;
-    this.#hold();
-    this.#guard.refused();
   }
 
   openStream<Request, Message>(
@@ -371,7 +342,7 @@ export class LinkCaller implements RpcChannel {
         const stream = this.#streams.get(id);
         if (!this.#streams.delete(id)) return;
         const error = body === null ? undefined : decodeErrorSafely(body);
-        if (error !== undefined) this.#hear(error, id);
+        if (error !== undefined) this.#admission.hear(error, id, this.#nextId);
         stream?.onEnd(error);
         return;
       }
@@ -384,7 +355,8 @@ export class LinkCaller implements RpcChannel {
   #onError(call: PendingCall | undefined, body: unknown): void {
     if (call === undefined) return;
     const error = decodeErrorSafely(body);
-    if (!call.isOfGuard) this.#hear(error, call.id); // Before the caller, which may retry.
+    // Before the caller, which may retry.
+    if (!call.isOfGuard) this.#admission.hear(error, call.id, this.#nextId);
     call.done(error, undefined);
   }
 
@@ -415,7 +387,7 @@ export class LinkCaller implements RpcChannel {
     if (this.#closed !== undefined) return;
     this.#closed = reason;
     this.#outbox.close();
-    this.#guard?.closed();
+    this.#admission.closed();
     const calls = this.#calls.values();
     const streams = [...this.#streams];
     // First, so that a callback that retries finds this link gone.
