@@ -6,6 +6,7 @@ const KNOWN = 'packages/auth/src/known-auth.test.ts';
 const AUTHENTICATOR = 'packages/auth/src/authenticator.test.ts';
 const LOCK_GRANTS = 'packages/auth/src/permissions/lock-grants.test.ts';
 const EXPLANATION = 'packages/auth/src/permissions/explanation.test.ts';
+const CREDENTIALS = 'packages/cli/src/commands/credentials.test.ts';
 const API = 'packages/gateway/src/authorisation/auth-api.test.ts';
 const REPLICA = 'packages/dataserver/src/range/range-replica.test.ts';
 
@@ -188,5 +189,24 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     find: 'if (had === undefined || had === access) return;',
     replace: 'if (had !== access) return;',
     killedBy: { file: API, test: 'to revoke a part of the access to keys is refused, and takes nothing' },
+  },
+  {
+    name: 'passwords-are-arguments',
+    rule: 'no password is an argument of the command line (credentials.ts CC1)',
+    file: 'packages/cli/src/commands/credentials.ts',
+    find: "if (!user.includes(':')) return;",
+    replace: 'return;',
+    killedBy: { file: CREDENTIALS, test: 'whose argument has a password, which is not shown (CC1)' },
+  },
+  {
+    name: 'passwords-of-other-users-are-sent',
+    rule: 'a variable with the password of another user does not count (credentials.ts CC2)',
+    file: 'packages/cli/src/commands/credentials.ts',
+    find: 'env(USER) === undefined || env(USER) === user;',
+    replace: 'true;',
+    killedBy: {
+      file: CREDENTIALS,
+      test: 'with a password of its own, if a variable has that of another user (CC2)',
+    },
   },
 ];

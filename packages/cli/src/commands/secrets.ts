@@ -10,7 +10,7 @@ export function withoutLineEnd(text: string): string {
 }
 
 /** Warns if others may read the file. @throws CommandError `usage` */
-function secretIn(path: string, flag: string, shell: Pick<Shell, 'err'>): string {
+export function secretIn(path: string, flag: string, shell: Pick<Shell, 'err'>): string {
   let text: string;
   try {
     const { mode } = statSync(path);

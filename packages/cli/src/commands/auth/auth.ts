@@ -16,7 +16,7 @@ const EXAMPLES = examples(
   'remora auth grant shop readwrite orders/ --prefix',
   'remora auth grant shop acquire orders/ --prefix',
   'remora auth can alice acquire orders/42',
-  'remora auth whoami --json',
+  'remora auth whoami --user alice',
 );
 
 export function authCommand(shell: Shell): Command {

@@ -47,7 +47,7 @@ export function disableCommand(shell: Shell): Command {
     .description(
       'Switches authentication off: everybody who reaches a port may do everything. Users, roles and permissions are kept.',
     )
-    .addHelpText('after', examples('remora auth disable', 'remora auth disable --yes'));
+    .addHelpText('after', examples('remora auth disable', 'remora auth disable --user root --yes'));
   return addConnectionFlags(addYesFlag(command), shell).action(async (flags: DisableFlags) => {
     await confirm('Everybody who reaches a port will be able to do everything.', flags.yes, shell);
     await changeAuth(flags, shell, {

@@ -10,7 +10,7 @@ import { showAuth } from './run-auth.ts';
 export function whoAmICommand(shell: Shell): Command {
   const command = new Command('whoami')
     .description('Shows as which user the cluster sees this command, and what that user may do.')
-    .addHelpText('after', examples('remora auth whoami', 'remora auth whoami --json'));
+    .addHelpText('after', examples('remora auth whoami', 'remora auth whoami --user alice'));
   return addConnectionFlags(command, shell).action((flags: ConnectionFlags) =>
     showAuth(flags, shell, async (client) => {
       const caller = await client.whoAmI();
