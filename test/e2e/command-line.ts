@@ -7,12 +7,16 @@ import type { Ended } from './command.ts';
 export async function runHere(
   endpoints: readonly string[],
   args: readonly string[],
-  options: { readonly shown?: boolean; readonly signal?: AbortSignal } = {},
+  options: {
+    readonly shown?: boolean;
+    readonly signal?: AbortSignal;
+    readonly env?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<Ended> {
   let out = '';
   let err = '';
   const shell: Shell = {
-    env: { REMORA_ENDPOINTS: endpoints.join(',') },
+    env: { REMORA_ENDPOINTS: endpoints.join(','), ...options.env },
     out: (text) => {
       out += `${text}\n`;
     },
@@ -25,6 +29,8 @@ export async function runHere(
     shown: options.shown ?? false,
     terminal: false,
     ask: () => Promise.resolve(undefined),
+    askSecret: () => Promise.resolve(undefined),
+    input: () => Promise.resolve(''),
   };
   const code = await runCommandLine(args, shell, () => Promise.reject(new Error('no node starts here')));
   process.exitCode = 0; // A command's exit code is not that of the tests.

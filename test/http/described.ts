@@ -23,7 +23,7 @@ const seen = new Set<string>();
 /** Answers of calls that kinds.test.ts covers, except immediate refusals. Each test file sees only its own. */
 export const OF_KINDS = /\/(upgrade|downgrade|leave|capacity) (?!400)/;
 /** Answers that the transport or an unhealthy cluster causes are tested with these. */
-const ELSEWHERE = /(403|413|415|429|500|503|504)$/;
+const ELSEWHERE = /(401|403|413|415|429|500|503|504)$/;
 
 /** Answers in the document (`POST /v1/check 200`, and so on) that these tests have not seen. */
 export function unseenAnswers(among: (answer: string) => boolean): readonly string[] {

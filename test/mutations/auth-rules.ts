@@ -6,6 +6,10 @@ const KNOWN = 'packages/auth/src/known-auth.test.ts';
 const AUTHENTICATOR = 'packages/auth/src/authenticator.test.ts';
 const OWNERS = 'packages/dataserver/src/state/leases/lease-owners.property.test.ts';
 const SESSIONS = 'packages/dataserver/src/range/leases/session-queries.test.ts';
+const LOCK_GRANTS = 'packages/auth/src/permissions/lock-grants.test.ts';
+const EXPLANATION = 'packages/auth/src/permissions/explanation.test.ts';
+const CREDENTIALS = 'packages/cli/src/commands/credentials.test.ts';
+const API = 'packages/gateway/src/authorisation/auth-api.test.ts';
 const REPLICA = 'packages/dataserver/src/range/range-replica.test.ts';
 
 export const AUTH_RULES: readonly RuleMutation[] = [
@@ -288,6 +292,79 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     killedBy: {
       file: SESSIONS,
       test: 'are found by their owners; leases of plain keys have none',
+    },
+  },
+  {
+    name: 'one-lock-is-a-prefix',
+    rule: 'a permission for one lock does not cover what begins with its name (lock-grants.ts)',
+    file: 'packages/auth/src/permissions/lock-grants.ts',
+    find: ': !wanted.isPrefix && compareBytes(permission.name, wanted.name) === 0)',
+    replace: ': beginsWith(wanted.name, permission.name))',
+    killedBy: {
+      file: LOCK_GRANTS,
+      test: 'a permission for one lock does not cover what begins with its name',
+    },
+  },
+  {
+    name: 'whoever-takes-locks-steers-them',
+    rule: 'every verb on locks includes read, and no other one (lock-grants.ts)',
+    file: 'packages/auth/src/permissions/lock-grants.ts',
+    find: "(permission.verb === wanted.verb || wanted.verb === 'read') &&",
+    replace: "(permission.verb === wanted.verb || wanted.verb !== 'acquire') &&",
+    killedBy: { file: LOCK_GRANTS, test: 'every verb includes read, and no other verb' },
+  },
+  {
+    name: 'permissions-hold-in-all-namespaces',
+    rule: 'a permission on locks is for its namespace (lock-grants.ts)',
+    file: 'packages/auth/src/permissions/lock-grants.ts',
+    find: "(permission.namespace === '' || permission.namespace === wanted.namespace) &&",
+    replace: '',
+    killedBy: { file: LOCK_GRANTS, test: 'a permission is for its namespace, or for all' },
+  },
+  {
+    name: 'everybody-is-explained',
+    rule: 'users without the role root learn only about themselves what they may do (auth-admin.ts)',
+    file: 'packages/gateway/src/authorisation/auth-admin.ts',
+    find: "this.#check(principal, principal?.name === user ? [{ type: 'anyUser' }] : MANAGES);",
+    replace: "this.#check(principal, [{ type: 'anyUser' }]);",
+    killedBy: { file: API, test: 'is refused: explain another' },
+  },
+  {
+    name: 'proposals-take-access-away',
+    rule: 'what an explanation proposes to grant takes nothing away (explanation.ts EX3)',
+    file: 'packages/auth/src/permissions/explanation.ts',
+    find: "same === undefined || same.access === access ? access : 'readWrite'",
+    replace: 'access',
+    killedBy: {
+      file: EXPLANATION,
+      test: 'another access to keys that the role has contains the one that it has (EX3)',
+    },
+  },
+  {
+    name: 'a-part-of-an-access-revokes-all',
+    rule: 'to revoke a part of the access to keys is refused (auth-admin.ts)',
+    file: 'packages/gateway/src/authorisation/auth-admin.ts',
+    find: 'if (had === undefined || had === access) return;',
+    replace: 'if (had !== access) return;',
+    killedBy: { file: API, test: 'to revoke a part of the access to keys is refused, and takes nothing' },
+  },
+  {
+    name: 'passwords-are-arguments',
+    rule: 'no password is an argument of the command line (credentials.ts CC1)',
+    file: 'packages/cli/src/commands/credentials.ts',
+    find: "if (!user.includes(':')) return;",
+    replace: 'return;',
+    killedBy: { file: CREDENTIALS, test: 'whose argument has a password, which is not shown (CC1)' },
+  },
+  {
+    name: 'passwords-of-other-users-are-sent',
+    rule: 'a variable with the password of another user does not count (credentials.ts CC2)',
+    file: 'packages/cli/src/commands/credentials.ts',
+    find: 'env(USER) === undefined || env(USER) === user;',
+    replace: 'true;',
+    killedBy: {
+      file: CREDENTIALS,
+      test: 'with a password of its own, if a variable has that of another user (CC2)',
     },
   },
 ];

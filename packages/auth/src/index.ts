@@ -21,6 +21,13 @@ export { needsOfCommand, needsOfQuery } from './needs/command-needs.ts';
 export { isPlain, type LeaseNeed, type Need, type PlainNeed } from './needs/need.ts';
 export { passwordThread } from './node/password-thread.ts';
 export { Authority, needText, spanText, type Verdict } from './permissions/authority.ts';
+export {
+  type Explainable,
+  type Explanation,
+  explain,
+  type RolePermission,
+} from './permissions/explanation.ts';
+export { isSameSpan, type KeySpan } from './permissions/key-spans.ts';
 export type { Principal } from './principal.ts';
 export { ROOT } from './root.ts';
 export { AUTH_LIMITS, type AuthLimits, checkAuthChange } from './state/auth-limits.ts';

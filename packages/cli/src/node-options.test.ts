@@ -231,6 +231,8 @@ const QUIET: Shell = {
   shown: false,
   terminal: false,
   ask: async () => undefined,
+  askSecret: async () => undefined,
+  input: async () => '',
 };
 
 describe('the command line', () => {

@@ -20,6 +20,7 @@ const COMMANDS: Readonly<Record<string, (deps: NodeCommandDeps) => Promise<Comma
   session: async ({ shell }) => (await import('./commands/session.ts')).sessionCommand(shell),
   status: async ({ shell }) => (await import('./commands/status.ts')).statusCommand(shell),
   cert: async ({ shell }) => (await import('./commands/cert.ts')).certCommand(shell),
+  auth: async ({ shell }) => (await import('./commands/auth/auth.ts')).authCommand(shell),
   admin: async ({ shell }) => (await import('./commands/admin/admin.ts')).adminCommand(shell),
 };
 

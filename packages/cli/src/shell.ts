@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
 import { type ErrorCode, escapeHidden, OptionsError, ServiceError } from '@remora/base';
 import { CommanderError } from 'commander';
 import { CommandError, type ExitName, exitCode } from './exit-codes.ts';
@@ -18,6 +19,10 @@ export interface Shell {
   readonly terminal: boolean;
   /** Asks the person; returns one line, or undefined if there is no answer. */
   ask(question: string): Promise<string | undefined>;
+  /** Asks for a secret, which is not shown as it is typed; undefined if there is no terminal, or no answer. */
+  askSecret(question: string): Promise<string | undefined>;
+  /** All of the standard input, as text. */
+  input(): Promise<string>;
 }
 
 export const processShell: Shell = {
@@ -28,7 +33,15 @@ export const processShell: Shell = {
   shown: process.stdout.isTTY,
   terminal: process.stdin.isTTY && process.stdout.isTTY,
   ask: askPerson,
+  askSecret,
+  input: async () => (await readStdin()).toString(),
 };
+
+export async function readStdin(): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks);
+}
 
 /** Characters that this program's own texts use for layout. */
 const LAYOUT = '\n\t';
@@ -44,6 +57,7 @@ export function guarded(shell: Shell): Shell {
     out: (text) => shell.out(escapeHidden(text, LAYOUT)),
     err: (text) => shell.err(escapeHidden(text, LAYOUT)),
     ask: (question) => shell.ask(escapeHidden(question, LAYOUT)),
+    askSecret: (question) => shell.askSecret(escapeHidden(question, LAYOUT)),
   };
 }
 
@@ -80,12 +94,36 @@ async function askPerson(question: string): Promise<string | undefined> {
   }
 }
 
+/** The question and the end of the line are shown, and nothing that is typed. */
+async function askSecret(question: string): Promise<string | undefined> {
+  if (!process.stdin.isTTY) return undefined;
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true, historySize: 0 });
+  process.stderr.write(question);
+  try {
+    return await new Promise((resolve) => {
+      lines.once('line', resolve);
+      lines.once('close', () => resolve(undefined));
+      lines.once('SIGINT', () => lines.close());
+    });
+  } finally {
+    lines.close();
+    process.stderr.write('\n');
+  }
+}
+
 /** Codes with an exit code other than that of a refusal. */
 const EXIT_OF: Partial<Record<ErrorCode, ExitName>> = {
   UNAVAILABLE: 'unavailable',
   DEADLINE_EXCEEDED: 'unavailable',
   UNKNOWN_OUTCOME: 'unknown',
   RESULT_LOST: 'unknown',
+};
+
+/** What to do about an error on the command line. */
+const HINTS: Partial<Record<ErrorCode, string>> = {
+  UNAUTHENTICATED: 'Log in with --user NAME and its password, with --token-file, or with --cert and --key.',
+  PERMISSION_DENIED: '`remora auth can USER VERB TARGET` shows what to grant.',
 };
 
 /** Prints what went wrong, briefly if it was expected, and returns the exit code. */
@@ -102,6 +140,8 @@ export function reportFailure(error: unknown, shell: Shell): number {
   }
   if (error instanceof ServiceError) {
     shell.err(`remora: ${escapeHidden(error.message)} (${error.code})`);
+    const hint = HINTS[error.code];
+    if (hint !== undefined) shell.err(hint);
     return exitCode(EXIT_OF[error.code] ?? 'failed');
   }
   shell.err(`remora: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);

@@ -74,6 +74,7 @@ export {
   type SeenRange,
 } from './node/admin-client.ts';
 export type { AdminClientOptions } from './node/admin-connection.ts';
+export type { AuthChangeRequest, AuthClient, AuthQuestion } from './node/auth-client.ts';
 export { type ConnectOptions, connect } from './node/connect.ts';
 export type { TlsOptions } from './node/tls-files.ts';
 export type { Duration } from './options/duration.ts';

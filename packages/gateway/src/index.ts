@@ -15,6 +15,7 @@ export { HttpApi, type HttpApiDeps } from './http/http-api.ts';
 export { OPENAPI } from './http/openapi/document.ts';
 export { errorAnswer } from './http/statuses.ts';
 export { adminService } from './node/grpc/admin-services.ts';
+export { authService } from './node/grpc/auth-services.ts';
 export { CallGuard, type CallLimits } from './node/grpc/call-guard.ts';
 export {
   CLIENT_SERVER_LIMITS,

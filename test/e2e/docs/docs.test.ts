@@ -20,7 +20,9 @@ describe('pages for any cluster', () => {
     await cluster?.stop();
   });
 
-  const pages = shelfPages().filter((page) => ![...MACHINES, SECURE].includes(page) && runnableBlocks(page).length > 0);
+  const pages = shelfPages().filter(
+    (page) => ![...MACHINES, SECURE, USERS].includes(page) && runnableBlocks(page).length > 0,
+  );
 
   test.each(pages)('%s: its commands work as it says', async (page) => {
     await runner.run(page);
@@ -36,6 +38,20 @@ test('a secure cluster is founded, used and changed, as the page says', async ()
     await runner.run(SECURE);
   } finally {
     runner.remove();
+  }
+});
+
+/** It switches authentication on. */
+const USERS = 'docs/how-to/cluster/users-and-permissions.md';
+
+test('users and roles are managed as the page says', async () => {
+  const cluster = await Cluster.start();
+  const runner = new PageRunner(cluster);
+  try {
+    await runner.run(USERS);
+  } finally {
+    runner.remove();
+    await cluster.stop();
   }
 });
 

@@ -15,6 +15,8 @@ const quiet = {
   shown: false,
   terminal: false,
   ask: async () => undefined,
+  askSecret: async () => undefined,
+  input: async () => '',
 };
 const shell: Shell = { ...quiet, env: {} };
 const loadStartNode = () => Promise.reject(new CommandError('usage', 'not here'));

@@ -147,7 +147,7 @@ const USERS: AuthImage = {
     {
       name: 'orders',
       keys: [{ access: 'readWrite', key: Buffer.from('a'), end: Buffer.from('b') }],
-      locks: [{ namespace: 'default', prefix: Buffer.from('orders/'), verb: 'acquire' }],
+      locks: [{ namespace: 'default', name: Buffer.from('orders/'), isPrefix: true, verb: 'acquire' }],
     },
   ],
   tokenKey: Buffer.alloc(32, 1),

@@ -34,6 +34,8 @@ const shell: Shell = {
   shown: false,
   terminal: false,
   ask: async () => undefined,
+  askSecret: async () => undefined,
+  input: async () => '',
 };
 
 /** Every tenth key belonged to a lease. */

@@ -19,7 +19,10 @@ const IMAGE: AuthImage = {
     {
       name: 'orders',
       keys: [{ access: 'readWrite', key: b('orders/'), end: b('orders0') }],
-      locks: [{ namespace: 'shop', prefix: b('orders/'), verb: 'acquire' }],
+      locks: [
+        { namespace: 'shop', name: b('orders/'), isPrefix: true, verb: 'acquire' },
+        { namespace: 'shop', name: b('report'), isPrefix: false, verb: 'acquire' },
+      ],
     },
     {
       name: 'stock',
@@ -27,7 +30,7 @@ const IMAGE: AuthImage = {
         { access: 'read', key: b('stock') },
         { access: 'write', key: b('log/'), end: b('log0') },
       ],
-      locks: [{ namespace: '', prefix: b('batch'), verb: 'steer' }],
+      locks: [{ namespace: '', name: b('batch'), isPrefix: true, verb: 'steer' }],
     },
   ],
 };
@@ -71,6 +74,11 @@ const ofAnn: readonly { readonly need: PlainNeed; readonly allowed: boolean }[] 
   { need: { type: 'locks', verb: 'read', namespace: 'shop', prefix: b('') }, allowed: false },
   { need: { type: 'locks', verb: 'read', namespace: '', prefix: b('batch') }, allowed: true },
   { need: { type: 'locks', verb: 'read', namespace: '', prefix: b('orders/') }, allowed: false },
+  { need: lock('acquire', 'report'), allowed: true },
+  { need: lock('read', 'report'), allowed: true },
+  { need: lock('acquire', 'reports'), allowed: false },
+  { need: lock('acquire', 'repor'), allowed: false },
+  { need: { type: 'locks', verb: 'read', namespace: 'shop', prefix: b('report') }, allowed: false },
   { need: { type: 'root', what: 'compact' }, allowed: false },
   { need: { type: 'anyUser' }, allowed: true },
   { need: owned('ann'), allowed: true },
@@ -191,7 +199,9 @@ test.each(refusals)('refused with a reason: $says', ({ user, need, code, says })
 });
 
 test('who may steer all locks of all namespaces may end and list the sessions of others, and use none (D5)', () => {
-  const roles = [{ name: 'guard', keys: [], locks: [{ namespace: '', prefix: b(''), verb: 'steer' as const }] }];
+  const roles = [
+    { name: 'guard', keys: [], locks: [{ namespace: '', name: b(''), isPrefix: true, verb: 'steer' as const }] },
+  ];
   const users = [{ name: 'gil', passwordHash: '', roles: ['guard'], version: 1 }];
   const authority = new Authority({ ...IMAGE, roles, users });
   const allowed = (need: PlainNeed) => authority.decide('gil', [need]).allowed;

@@ -118,7 +118,7 @@ function isGranted(user: string, { read, write, locks }: Grants, need: PlainNeed
     case 'keys':
       return (need.access === 'read' ? read : write).covers(need);
     case 'lock':
-      return locks.covers(need.verb, need.namespace, need.name);
+      return locks.coversLock(need.verb, need.namespace, need.name);
     case 'locks':
       return locks.covers(need.verb, need.namespace, need.prefix);
     case 'owner':

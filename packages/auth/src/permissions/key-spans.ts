@@ -12,6 +12,12 @@ export interface KeySpan {
   readonly end?: Bytes;
 }
 
+export function isSameSpan(a: KeySpan, b: KeySpan): boolean {
+  if (compareBytes(a.key, b.key) !== 0) return false;
+  if (a.end === undefined || b.end === undefined) return a.end === b.end;
+  return compareBytes(a.end, b.end) === 0;
+}
+
 interface Interval {
   readonly start: Bytes;
   /** Empty: unbounded. */

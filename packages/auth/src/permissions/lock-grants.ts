@@ -1,4 +1,4 @@
-import type { Bytes } from '@remora/base';
+import { type Bytes, compareBytes } from '@remora/base';
 import type { LockPermission, LockVerb } from '@remora/protocol';
 
 /** What several permissions on locks allow together. */
@@ -11,13 +11,24 @@ export class LockGrants {
 
   /** Whether one permission covers every lock of the namespace whose name begins with the prefix. */
   covers(verb: LockVerb, namespace: string, prefix: Bytes): boolean {
-    return this.#permissions.some(
-      (each) =>
-        (each.verb === verb || verb === 'read') &&
-        (each.namespace === '' || each.namespace === namespace) &&
-        beginsWith(prefix, each.prefix),
-    );
+    return this.#permissions.some((each) => allowsLocks(each, { verb, namespace, name: prefix, isPrefix: true }));
   }
+
+  /** Whether one permission covers the lock with this name. */
+  coversLock(verb: LockVerb, namespace: string, name: Bytes): boolean {
+    return this.#permissions.some((each) => allowsLocks(each, { verb, namespace, name, isPrefix: false }));
+  }
+}
+
+/** Whether one permission allows all that another one would allow. Every verb includes `read`, and no other one. */
+export function allowsLocks(permission: LockPermission, wanted: LockPermission): boolean {
+  return (
+    (permission.verb === wanted.verb || wanted.verb === 'read') &&
+    (permission.namespace === '' || permission.namespace === wanted.namespace) &&
+    (permission.isPrefix
+      ? beginsWith(wanted.name, permission.name)
+      : !wanted.isPrefix && compareBytes(permission.name, wanted.name) === 0)
+  );
 }
 
 function beginsWith(name: Bytes, prefix: Bytes): boolean {

@@ -12,11 +12,11 @@ const IMAGE: AuthImage = {
     {
       name: 'shop',
       keys: [{ access: 'read', key: b('k') }],
-      locks: [{ namespace: '', prefix: b(''), verb: 'read' }],
+      locks: [{ namespace: '', name: b(''), isPrefix: true, verb: 'read' }],
     },
   ],
 };
-const locks = { namespace: 'n', prefix: b('p'), verb: 'read' } as const;
+const locks = { namespace: 'n', name: b('p'), isPrefix: true, verb: 'read' } as const;
 
 const rows: readonly { readonly name: string; readonly change: AuthChange; readonly code: string | undefined }[] = [
   { name: 'one user too many', change: { type: 'addUser', user: 'bob', passwordHash: '' }, code: 'RESOURCE_EXHAUSTED' },

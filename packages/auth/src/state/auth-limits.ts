@@ -12,7 +12,7 @@ export interface AuthLimits {
   readonly grantsMax: number;
   /** A name of a user, a role or a namespace, in bytes. */
   readonly nameBytesMax: number;
-  /** A key, or a prefix of names of locks. */
+  /** A key, or a name of locks. */
   readonly keyBytesMax: number;
 }
 
@@ -48,7 +48,7 @@ function keysOf(change: AuthChange): readonly Bytes[] {
       return [change.span.key, change.span.end ?? change.span.key];
     case 'grantLocks':
     case 'revokeLocks':
-      return [change.permission.prefix];
+      return [change.permission.name];
     default:
       return [];
   }

@@ -8,6 +8,10 @@ const addUser = (user: string): AuthChange => ({ type: 'addUser', user, password
 const addRole = (role: string): AuthChange => ({ type: 'addRole', role });
 const grantRole = (user: string, role: string): AuthChange => ({ type: 'grantRole', user, role });
 const grantKeys = (role: string, permission: KeyPermission): AuthChange => ({ type: 'grantKeys', role, permission });
+const locks = (verb: LockPermission['verb'], name: string): LockPermission => ({
+  ...{ namespace: 'shop', name: b(name), isPrefix: false, verb },
+});
+const grantLocks = (permission: LockPermission): AuthChange => ({ type: 'grantLocks', role: 'r', permission });
 
 /** With root, a user and a role; authentication is on. */
 const WITH_ROOT = [addUser('root'), grantRole('root', 'root'), addUser('ann'), addRole('reader')];
@@ -92,9 +96,9 @@ const refusals: readonly {
     why: 'permissionNotGranted',
   },
   {
-    name: 'revoke a permission for other locks',
-    given: [addRole('r')],
-    change: { type: 'revokeLocks', role: 'r', permission: { namespace: 'default', prefix: b('a'), verb: 'acquire' } },
+    name: 'revoke a permission for one lock that was granted for a prefix',
+    given: [addRole('r'), grantLocks({ ...locks('acquire', 'a'), isPrefix: true })],
+    change: { type: 'revokeLocks', role: 'r', permission: locks('acquire', 'a') },
     why: 'permissionNotGranted',
   },
 ];
@@ -171,18 +175,17 @@ test('permissions of a role are in the order of their keys; another access repla
 });
 
 test('permissions on locks are granted and revoked one by one', () => {
-  const permission = (verb: LockPermission['verb']): LockPermission => ({
-    namespace: 'shop',
-    prefix: b('orders/'),
-    verb,
-  });
-  const state = after([
-    addRole('r'),
-    { type: 'grantLocks', role: 'r', permission: permission('acquire') },
-    { type: 'grantLocks', role: 'r', permission: permission('steer') },
-    { type: 'grantLocks', role: 'r', permission: permission('acquire') },
-  ]);
-  expect(state.image.roles[0]?.locks.map(({ verb }) => verb)).toEqual(['steer', 'acquire']);
-  state.apply({ type: 'revokeLocks', role: 'r', permission: permission('steer') });
-  expect(state.image.roles[0]?.locks).toEqual([permission('acquire')]);
+  const all = { ...locks('acquire', 'orders/'), isPrefix: true };
+  const granted = [all, locks('steer', 'orders/'), locks('acquire', 'orders/')].map(grantLocks);
+  const state = after([addRole('r'), ...granted]);
+  state.apply({ type: 'revokeLocks', role: 'r', permission: locks('steer', 'orders/') });
+  expect(state.image.roles[0]?.locks).toEqual([all, locks('acquire', 'orders/')]);
+});
+
+test('a permission on locks that the role has already is not a change (A1)', () => {
+  const grant = grantLocks(locks('acquire', 'orders/'));
+  const state = after([addRole('r'), grant]);
+  const before = state.image;
+  state.apply(grant);
+  expect(state.image).toBe(before);
 });

@@ -2,8 +2,8 @@
  * Users, roles and permissions, as each master has them.
  *
  * A1. Each change takes effect as a whole and raises the revision by one, or is refused and changes nothing. What is so
- *     already (authentication is on, the user has the role) is neither refused nor a change, as in etcd
- *     (`server/auth/store.go`).
+ *     already (authentication is on, the user has the role, the role has the permission on locks) is neither refused
+ *     nor a change, as in etcd (`server/auth/store.go`).
  * A2. While authentication is on, the user `root` exists and has the role `root`, so somebody can always switch it off.
  * A3. An image never changes after it was handed out, so its holder decides by exactly one revision.
  * A4. Apply reads no clock, makes no random number and hashes no password.
@@ -13,6 +13,7 @@
 import { type Bytes, compareBytes, copyBytes, EMPTY_BYTES, unreachable } from '@remora/base';
 import type { AuthChange, AuthImage, KeyPermission, LockPermission, Role, User } from '@remora/protocol';
 import { authError } from '../auth-errors.ts';
+import { isSameSpan } from '../permissions/key-spans.ts';
 import { ROOT } from '../root.ts';
 
 /** Of a new cluster. */
@@ -95,6 +96,8 @@ export class AuthState {
         return !this.#enabled;
       case 'grantRole':
         return this.#users.get(change.user)?.roles.includes(change.role) === true;
+      case 'grantLocks':
+        return this.#roles.get(change.role)?.locks.some((each) => isSameLocks(each, change.permission)) === true;
       default:
         return false;
     }
@@ -129,7 +132,7 @@ export class AuthState {
       case 'revokeKeys':
         return this.#changeRole(change.role, (role) => ({ keys: withoutKeys(role, change.span) }));
       case 'grantLocks':
-        return this.#changeRole(change.role, (role) => ({ locks: withLocks(role.locks, change.permission) }));
+        return this.#changeRole(change.role, (role) => ({ locks: [...role.locks, keptLocks(change.permission)] }));
       case 'revokeLocks':
         return this.#changeRole(change.role, (role) => ({ locks: withoutLocks(role, change.permission) }));
       default:
@@ -146,7 +149,7 @@ export class AuthState {
     if (!root.roles.includes(ROOT)) {
       throw authError(
         'rootRoleMissing',
-        'the user root does not have the role root; grant it first: remora auth user grant root root',
+        'the user root does not have the role root; grant it first: remora auth user grant-role root root',
       );
     }
     this.#enabled = true;
@@ -237,16 +240,16 @@ function kept({ key, end, ...permission }: KeyPermission): KeyPermission {
   return { ...permission, key: copyBytes(key), ...(end !== undefined && { end: copyBytes(end) }) };
 }
 
+function keptLocks(permission: LockPermission): LockPermission {
+  return { ...permission, name: copyBytes(permission.name) };
+}
+
 function withoutKeys({ name, keys }: Role, span: Pick<KeyPermission, 'key' | 'end'>): readonly KeyPermission[] {
   const left = keys.filter((each) => !isSameSpan(each, span));
   if (left.length === keys.length) {
     throw authError('permissionNotGranted', `the role "${name}" has no permission for exactly these keys`);
   }
   return left;
-}
-
-function withLocks(permissions: readonly LockPermission[], added: LockPermission): readonly LockPermission[] {
-  return [...permissions.filter((each) => !isSameLocks(each, added)), { ...added, prefix: copyBytes(added.prefix) }];
 }
 
 function withoutLocks({ name, locks }: Role, revoked: LockPermission): readonly LockPermission[] {
@@ -257,10 +260,6 @@ function withoutLocks({ name, locks }: Role, revoked: LockPermission): readonly 
   return left;
 }
 
-function isSameSpan(a: Pick<KeyPermission, 'key' | 'end'>, b: Pick<KeyPermission, 'key' | 'end'>): boolean {
-  return compareBytes(a.key, b.key) === 0 && compareEnds(a.end, b.end) === 0;
-}
-
 /** One key comes before spans, and spans to the last key come last. */
 function compareEnds(a: KeyPermission['end'], b: KeyPermission['end']): number {
   const rank = (end: KeyPermission['end']) => (end === undefined ? 0 : end.length > 0 ? 1 : 2);
@@ -269,5 +268,7 @@ function compareEnds(a: KeyPermission['end'], b: KeyPermission['end']): number {
 }
 
 function isSameLocks(a: LockPermission, b: LockPermission): boolean {
-  return a.namespace === b.namespace && a.verb === b.verb && compareBytes(a.prefix, b.prefix) === 0;
+  return (
+    a.namespace === b.namespace && a.verb === b.verb && a.isPrefix === b.isPrefix && compareBytes(a.name, b.name) === 0
+  );
 }

@@ -18,6 +18,8 @@ const shell: Shell = {
   shown: false,
   terminal: false,
   ask: async () => undefined,
+  askSecret: async () => undefined,
+  input: async () => '',
 };
 
 function pair(key: string, value: string, lease = 0n): KvPair {

@@ -45,11 +45,13 @@ async function connected(
   options: Pick<ConnectOptions, 'journal' | 'logger'>,
 ): Promise<RemoraClient> {
   const servers = serversOf(flags);
+  const credentials = await flags.credentials?.();
   const connectTimeout = Math.min(flags.timeout, CONNECT_TIMEOUT_MS);
   try {
     return await connect({
       ...options,
       ...servers,
+      ...credentials,
       discover: flags.discover,
       requestTimeout: flags.timeout,
       connectTimeout,

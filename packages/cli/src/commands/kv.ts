@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import type { KeySelector, KvPair, PutOptions, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { printable, printableText, printableValue } from '../format/bytes-text.ts';
-import { aborted, type Shell, stopSignal } from '../shell.ts';
+import { aborted, readStdin, type Shell, stopSignal } from '../shell.ts';
 import { addConnectionFlags, type ConnectionFlags, examples, flagReader, withClient } from './connection.ts';
 
 const EXAMPLES = examples(
@@ -210,10 +210,4 @@ function pairLine(pair: KvPair, keysOnly: boolean): string {
 
 function jsonPair({ key, value, createRevision, modRevision, version, lease }: KvPair) {
   return { key: jsonBytes(key), value: jsonBytes(value), createRevision, modRevision, version, lease: String(lease) };
-}
-
-async function readStdin(): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
-  return Buffer.concat(chunks);
 }

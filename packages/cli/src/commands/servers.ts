@@ -6,8 +6,9 @@ import { type Command, Option } from 'commander';
 import { CommandError } from '../exit-codes.ts';
 import { DEFAULT_BASE_PORT, localPorts } from '../local-ports.ts';
 import type { Shell } from '../shell.ts';
+import { addCredentialFlags, type CredentialFlags } from './credentials.ts';
 
-export interface ServerFlags {
+export interface ServerFlags extends CredentialFlags {
   readonly endpoints: string;
   readonly cacert?: string;
   readonly cert?: string;
@@ -30,7 +31,8 @@ const FILES = [
   { name: 'certKey', flag: 'key', desc: 'private key of --cert', variable: 'REMORA_KEY' },
 ] as const;
 
-export function addServerFlags(command: Command, { env }: Shell): Command {
+export function addServerFlags(command: Command, shell: Shell): Command {
+  const { env } = shell;
   const endpoints = '--endpoints <host:port,...>';
   const all = 'client addresses of nodes, with https:// for TLS (or REMORA_ENDPOINTS)';
   command.addOption(new Option(endpoints, all).default(env.REMORA_ENDPOINTS || DEFAULT_ENDPOINTS));
@@ -41,7 +43,7 @@ export function addServerFlags(command: Command, { env }: Shell): Command {
     // Help shows no default: a path of this machine is nothing that a reader of the reference has.
     command.addOption(env[variable] ? option.default(env[variable]) : option);
   }
-  return command;
+  return addCredentialFlags(command, shell);
 }
 
 /**

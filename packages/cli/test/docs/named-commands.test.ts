@@ -21,6 +21,8 @@ beforeAll(async () => {
     err() {},
     raw() {},
     ask: () => Promise.resolve(undefined),
+    askSecret: () => Promise.resolve(undefined),
+    input: () => Promise.resolve(''),
   };
   program = await createProgram({ shell, loadStartNode: () => Promise.reject(new Error('nothing starts here')) });
 });

@@ -42,5 +42,7 @@ function silentShell() {
     err() {},
     raw() {},
     ask: () => Promise.resolve(undefined),
+    askSecret: () => Promise.resolve(undefined),
+    input: () => Promise.resolve(''),
   };
 }

@@ -3,6 +3,7 @@ import { admin } from '@remora/protocol/remora';
 import { bytes, flag, object, requireRevision, text } from '../options/option-kinds.ts';
 import { requireCount } from '../options/options.ts';
 import { type AdminClientOptions, AdminConnection } from './admin-connection.ts';
+import { AuthClient } from './auth-client.ts';
 
 /** A change of a range: a split, a merge, a move of a replica and so on. */
 export type RangeChangeRequest = NonNullable<admin.ChangeRangeRequest['change']>;
@@ -11,7 +12,7 @@ export type RangeChangeRequest = NonNullable<admin.ChangeRangeRequest['change']>
 export type SeenRange = Pick<admin.Range, 'id' | 'confVersion' | 'version'>;
 
 /**
- * The calls of `remora.v1.Admin`, for administration.
+ * The calls of `remora.v1.Admin`, for administration; and as `auth` those of `remora.v1.Auth`.
  *
  * A call goes to one node, and to the next one if that node is gone: every call can be repeated without harm. After a
  * call that timed out, the next call goes to the next node. Given endpoints come first, other gateways of the same
@@ -23,10 +24,13 @@ export type SeenRange = Pick<admin.Range, 'id' | 'confVersion' | 'version'>;
  */
 export class AdminClient {
   readonly #connection: AdminConnection;
+  /** Users, roles and permissions. */
+  readonly auth: AuthClient;
 
   /** @throws ServiceError INVALID_ARGUMENT for invalid endpoints, and when `tls` contradicts their scheme. */
   constructor(options: AdminClientOptions) {
     this.#connection = new AdminConnection(options);
+    this.auth = new AuthClient(this.#connection);
   }
 
   /** The given endpoints, and the discovered ones after them. */

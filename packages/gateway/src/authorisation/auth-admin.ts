@@ -13,6 +13,11 @@
 import {
   type Audit,
   type Authenticator,
+  type Explainable,
+  type Explanation,
+  explain,
+  isSameSpan,
+  type KeySpan,
   type KnownAuth,
   type LogIn,
   needText,
@@ -24,6 +29,8 @@ import { type Logger, type Random, ServiceError, toServiceError } from '@remora/
 import {
   type AuthChange,
   type AuthImage,
+  type KeyAccess,
+  type LockPermission,
   masterAwaitAuth,
   masterChangeAuth,
   type Role,
@@ -65,12 +72,30 @@ export class AuthAdmin {
     return this.#deps.known.image;
   }
 
+  /** What a caller is, and may do: for everybody. `exists`: false for a certificate that names no user. */
+  caller(principal: Principal | undefined): {
+    readonly enabled: boolean;
+    readonly exists: boolean;
+    readonly roles: readonly Role[];
+  } {
+    const { enabled } = this.#deps.known.authority;
+    const { users, roles } = this.#deps.known.image;
+    const user = users.find(({ name }) => name === principal?.name);
+    return { enabled, exists: user !== undefined, roles: roles.filter(({ name }) => user?.roles.includes(name)) };
+  }
+
+  /** What a user may do, for itself and for the role root. */
+  explain(principal: Principal | undefined, user: string, needs: readonly Explainable[]): Explanation {
+    this.#check(principal, principal?.name === user ? [{ type: 'anyUser' }] : MANAGES);
+    return explain(this.#deps.known.image, user, needs);
+  }
+
   /** A user, for itself and for the role root. */
   user(principal: Principal | undefined, name: string): User {
     if (principal?.name !== name) this.#check(principal);
     else this.#check(principal, [{ type: 'anyUser' }]);
     const user = this.#deps.known.image.users.find((each) => each.name === name);
-    if (user === undefined) throw unknown('userNotFound', `there is no user "${name}"`);
+    if (user === undefined) throw refused('userNotFound', `there is no user "${name}"`);
     return user;
   }
 
@@ -80,8 +105,24 @@ export class AuthAdmin {
     const isOwn = users.some((user) => user.name === principal?.name && user.roles.includes(name));
     this.#check(principal, isOwn ? [{ type: 'anyUser' }] : MANAGES);
     const role = roles.find((each) => each.name === name);
-    if (role === undefined) throw unknown('roleNotFound', `there is no role "${name}"`);
+    if (role === undefined) throw refused('roleNotFound', `there is no role "${name}"`);
     return role;
+  }
+
+  /**
+   * That a role has exactly this permission: to revoke `read` must not take `readWrite` from it.
+   *
+   * @throws ServiceError `AUTH_REFUSED` if it has another access to the same keys
+   */
+  requireAccess(
+    principal: Principal | undefined,
+    { role, span, access }: { readonly role: string; readonly span: KeySpan; readonly access: KeyAccess },
+  ): void {
+    const had = this.role(principal, role).keys.find((each) => isSameSpan(each, span))?.access;
+    if (had === undefined || had === access) return;
+    const [has, asked] = [had.toLowerCase(), access.toLowerCase()];
+    const message = `the role "${role}" has ${has} for these keys, not ${asked}; revoke ${has}, or grant what shall be left, which replaces it`;
+    throw refused('permissionNotGranted', message);
   }
 
   /** `password`: undefined for a user who cannot log in with one. */
@@ -181,12 +222,18 @@ function permissionTexts(change: AuthChange): readonly string[] {
       return [spanText(change.span)];
     case 'grantLocks':
     case 'revokeLocks':
-      return [needText({ type: 'locks', ...change.permission })];
+      return [lockPermissionText(change.permission)];
     default:
       return [];
   }
 }
 
-function unknown(etcd: string, message: string): ServiceError {
+function lockPermissionText({ verb, namespace, name, isPrefix }: LockPermission): string {
+  return needText(
+    isPrefix ? { type: 'locks', verb, namespace, prefix: name } : { type: 'lock', verb, namespace, name },
+  );
+}
+
+function refused(etcd: string, message: string): ServiceError {
   return new ServiceError('AUTH_REFUSED', message, { details: { etcd } });
 }

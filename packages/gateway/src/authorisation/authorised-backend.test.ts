@@ -34,7 +34,7 @@ function image(revision: number, more: Partial<AuthImage> = {}): AuthImage {
           { access: 'readWrite', key: b('a'), end: b('b') },
           { access: 'read', key: b('r'), end: b('s') },
         ],
-        locks: [{ namespace: 'shop', prefix: b(''), verb: 'acquire' }],
+        locks: [{ namespace: 'shop', name: b(''), isPrefix: true, verb: 'acquire' }],
       },
     ],
     ...more,
@@ -339,7 +339,7 @@ describe('a session', () => {
     users: [...image(5).users, may('bob', ['writer']), may('gil', ['guard'])],
     roles: [
       ...image(5).roles,
-      { name: 'guard', keys: [], locks: [{ namespace: '', prefix: b(''), verb: 'steer' as const }] },
+      { name: 'guard', keys: [], locks: [{ namespace: '', name: b(''), isPrefix: true, verb: 'steer' as const }] },
     ],
   });
   const SESSION = { lease: 7n, incarnation: 1 };

@@ -1,7 +1,8 @@
-import { ServiceError, toServiceError } from '@remora/base';
+import { toServiceError } from '@remora/base';
 import type { KeyPermission } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
 import type { AuthAdmin } from '../authorisation/auth-admin.ts';
+import { fromKeys, invalid, named, toKeys, toSpan } from '../authorisation/key-permissions.ts';
 import type { CallDone, CallInfo } from '../calls.ts';
 import type { Headers } from './headers.ts';
 
@@ -9,8 +10,6 @@ type Header = { readonly header: pb.ResponseHeader | undefined };
 
 /** etcd's `Permission_Type`. */
 const ACCESS = ['read', 'write', 'readWrite'] as const;
-/** An end that stands for the last key. */
-const OPEN_END = Buffer.of(0);
 
 /** `etcdserverpb.Auth` (etcd `server/auth/store.go`). Permissions on locks are Remora's own, and not shown here. */
 export class EtcdAuth {
@@ -116,7 +115,7 @@ export class EtcdAuth {
     call: CallInfo,
     done: CallDone<pb.AuthRoleGrantPermissionResponse>,
   ): undefined {
-    if (perm === undefined) throw refused('permissionNotGiven', 'the field perm is missing');
+    if (perm === undefined) throw invalid('permissionNotGiven', 'the field perm is missing');
     this.#answer(call, done, this.#admin.change(call, { type: 'grantKeys', role, permission: toPermission(perm) }));
   }
 
@@ -136,31 +135,13 @@ export class EtcdAuth {
   }
 }
 
-function named(name: string, what: 'user' | 'role'): string {
-  if (name !== '') return name;
-  throw refused(what === 'user' ? 'userEmpty' : 'roleEmpty', `a ${what} needs a name`);
-}
-
 function toPermission({ permType, key, rangeEnd }: pb.Permission): KeyPermission {
   const access = ACCESS[permType];
-  if (access === undefined) throw refused('invalidAuthManagement', `there is no permission of type ${permType}`);
-  const isEmpty = rangeEnd.length > 0 && rangeEnd[0] !== 0 && Buffer.compare(key, rangeEnd) >= 0;
-  if (key.length === 0 || isEmpty) throw refused('invalidAuthManagement', 'the permission covers no keys');
-  return { ...toSpan(key, rangeEnd), access };
+  if (access === undefined) throw invalid('invalidAuthManagement', `there is no permission of type ${permType}`);
+  return { ...toKeys(key, rangeEnd), access };
 }
 
-/** As in a range request. */
-function toSpan(key: Buffer, rangeEnd: Buffer): Pick<KeyPermission, 'key' | 'end'> {
-  if (rangeEnd.length === 0) return { key };
-  return { key, end: rangeEnd.equals(OPEN_END) ? Buffer.alloc(0) : rangeEnd };
-}
-
-function fromPermission({ key, end, access }: KeyPermission): pb.Permission {
-  const rangeEnd = end === undefined ? Buffer.alloc(0) : end.length === 0 ? OPEN_END : Buffer.from(end);
-  const permType = ACCESS.indexOf(access) as pb.Permission['permType'];
-  return { permType, key: Buffer.from(key), rangeEnd };
-}
-
-function refused(etcd: string, message: string): ServiceError {
-  return new ServiceError('INVALID_ARGUMENT', message, { details: { etcd } });
+function fromPermission(permission: KeyPermission): pb.Permission {
+  const permType = ACCESS.indexOf(permission.access) as pb.Permission['permType'];
+  return { permType, ...fromKeys(permission) };
 }

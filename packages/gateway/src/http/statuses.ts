@@ -54,6 +54,12 @@ export interface HttpDetails {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/**
+ * RFC 9110 wants a challenge with each 401. Basic works as well, but is not offered: browsers would ask people for
+ * their password.
+ */
+const CHALLENGE = { 'www-authenticate': 'Bearer realm="remora"' };
+
 /** Additional fields in the body of an error. */
 interface ShownDetails {
   readonly shown: Readonly<Record<string, unknown>>;
@@ -63,9 +69,14 @@ export function errorAnswer(error: ServiceError): ApiAnswer {
   const { code, message, details } = error;
   const own = details as Partial<HttpDetails & ShownDetails & { readonly retryAfterMs: number }> | undefined;
   const after = own?.retryAfterMs;
+  const status = own?.httpStatus ?? STATUSES[code];
   return {
-    status: own?.httpStatus ?? STATUSES[code],
-    headers: { ...own?.headers, ...(after === undefined ? {} : { 'retry-after': String(Math.ceil(after / 1000)) }) },
+    status,
+    headers: {
+      ...own?.headers,
+      ...(status === 401 ? CHALLENGE : {}),
+      ...(after === undefined ? {} : { 'retry-after': String(Math.ceil(after / 1000)) }),
+    },
     body: { error: { code, message, retry: adviceOf(code), ...own?.shown } },
   };
 }

@@ -304,7 +304,7 @@ describe('settings', () => {
   });
 });
 
-const LOCKS = { namespace: 'default', prefix: Buffer.from('orders/'), verb: 'steer' as const };
+const LOCKS = { namespace: 'default', name: Buffer.from('orders/'), isPrefix: true, verb: 'steer' as const };
 const AUTH_CHANGES: readonly AuthChange[] = [
   { type: 'setTokenKey', key: Buffer.alloc(32, 1) },
   { type: 'addUser', user: 'root', passwordHash: '' },

@@ -22,14 +22,16 @@ const LockVerbKind = words('verb on locks', ['read', 'acquire', 'steer']);
  *  - `acquire`: take it, wait for it, and release what is one's own;
  *  - `steer`: force its release, ask its holder for it, change its capacity, end other people's sessions.
  *
- * A user who may acquire or steer a lock may read it.
+ * A user who may acquire or steer a lock may read it. To steer does not include to acquire: operators who end the locks
+ * of others need not be able to take them.
  */
 export type LockVerb = Infer<typeof LockVerbKind>;
 
 /** What a role may do with locks. */
 export const LockPermission = struct('permission on locks', {
   namespace: field(text, 'The namespace; empty: all.'),
-  prefix: field(bytes, 'The locks whose names begin with it; empty: all.'),
+  name: field(bytes, 'The name of one lock, or what the names of several begin with; as that, empty: all locks.'),
+  isPrefix: field(bool, 'Whether it covers all locks whose names begin with the name.'),
   verb: field(LockVerbKind, 'What it may do.'),
 });
 export interface LockPermission extends Infer<typeof LockPermission> {}

@@ -3,4 +3,5 @@
  * loads gRPC.
  */
 export * as admin from '../gen/remora/v1/admin.ts';
+export * as auth from '../gen/remora/v1/auth.ts';
 export * from '../gen/remora/v1/lock.ts';

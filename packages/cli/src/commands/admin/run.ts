@@ -15,11 +15,12 @@ import { serversOf } from '../servers.ts';
 /** Connects, does the work and closes the connection, whatever the result. */
 export async function withAdmin<T>(flags: ConnectionFlags, work: (client: AdminClient) => Promise<T>): Promise<T> {
   const servers = serversOf(flags);
+  const credentials = await flags.credentials?.();
   const triedMs = Math.min(flags.timeout, CONNECT_TIMEOUT_MS);
   // The nodes are asked one after the other.
   const connectTimeoutMs = Math.ceil(triedMs / servers.endpoints.length);
   const { timeout: timeoutMs, discover } = flags;
-  const client = new AdminClient({ ...servers, timeoutMs, connectTimeoutMs, discover });
+  const client = new AdminClient({ ...servers, ...credentials, timeoutMs, connectTimeoutMs, discover });
   try {
     return await work(client);
   } catch (error) {

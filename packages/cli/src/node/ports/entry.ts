@@ -3,6 +3,7 @@ import type { MetricsRegistry } from '@remora/base/node';
 import {
   AuthAdmin,
   adminService,
+  authService,
   CLIENT_SERVER_LIMITS,
   ClientServer,
   ClusterCalls,
@@ -45,6 +46,7 @@ export class Entry implements NodeEntry {
   readonly #ports: PortMetrics;
   readonly #tls: NodeTls;
   readonly #etcd: EtcdApi;
+  readonly #auth: AuthAdmin;
   #server: ClientServer | undefined;
   #pipe: PipeService | undefined;
   #endpoint: HttpEndpoint | undefined;
@@ -62,6 +64,7 @@ export class Entry implements NodeEntry {
     const calls = new ClusterCalls({ clock, random, master, dialer });
     const { known, authenticator, audit } = deps;
     const auth = new AuthAdmin({ calls, known, authenticator, random, audit, backend, logger });
+    this.#auth = auth;
     const node = { master, dialer, auth, conditions: () => health.conditions(), program: VERSION };
     // While both are allowed, etcd clients that learn endpoints may be without TLS.
     const scheme = clientTlsMode(options) === 'tls' ? 'https' : 'http';
@@ -95,6 +98,7 @@ export class Entry implements NodeEntry {
     server.add(healthService({ clock, isReady: () => health.readiness().ready }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
     server.add(adminService({ backend, clock, random, master, dialer, nodes, health, known }, server.guard));
+    server.add(authService(this.#auth, server.guard));
     server.addFrames(this.#pipe);
     server.addHttp((socket) => this.#clientHttp?.take(socket));
     this.#server = server;

@@ -2,7 +2,10 @@ import type { Command, Option } from 'commander';
 import { code, table } from './table.ts';
 
 /** These are the same for every command that connects to a cluster. */
-const SHARED = ['--endpoints', '--timeout', '--no-discover', '--json'];
+const SHARED = [
+  ...['--endpoints', '--user', '--password-file', '--token-file', '--allow-plain-text'],
+  ...['--timeout', '--no-discover', '--json'],
+];
 /** The schema of options has a page of its own. */
 const ELSEWHERE = new Map([['remora node', 'node-options.md']]);
 

@@ -33,7 +33,7 @@ export interface OpenApi {
 }
 
 /** What every call may answer, told once. */
-const EVERYWHERE = ['400', '403', '413', '415', '429', '500', '503', '504'];
+const EVERYWHERE = ['400', '401', '403', '413', '415', '429', '500', '503', '504'];
 
 export function httpPage(api: OpenApi): string {
   const operations = Object.entries(api.paths).flatMap(([path, methods]) =>

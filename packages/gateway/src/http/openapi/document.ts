@@ -15,7 +15,8 @@ const TAKEN = { 423: 'Another owner holds it (LOCK_BUSY), or held it for the who
 const GONE = { 410: 'The session has ended (SESSION_EXPIRED).' };
 const EVERYWHERE: Readonly<Record<number, string>> = {
   400: 'The request is malformed (INVALID_ARGUMENT): the message says what is expected.',
-  403: 'A web page of another site has sent the request (INVALID_ARGUMENT).',
+  401: 'Authentication is on, and the credentials are missing or wrong (UNAUTHENTICATED).',
+  403: 'The user may not do that (PERMISSION_DENIED): the message names the missing permission. Or a web page of another site has sent the request (INVALID_ARGUMENT).',
   429: 'The node is overloaded (RESOURCE_EXHAUSTED): retry later.',
   500: 'A defect of the server (INTERNAL); see the log of the node.',
   503: 'Temporarily unavailable (UNAVAILABLE and others); nothing was changed: retry.',
@@ -290,7 +291,16 @@ export const OPENAPI = {
       Object.fromEntries(Object.entries(operations).map(([method, it]) => [method, operation(path, it)])),
     ]),
   ),
-  components: { schemas: SCHEMAS },
+  components: {
+    schemas: SCHEMAS,
+    securitySchemes: {
+      password: { type: 'http', scheme: 'basic', description: 'Name and password of a user.' },
+      token: { type: 'http', scheme: 'bearer', description: "A token of etcd's Authenticate." },
+      certificate: { type: 'mutualTLS', description: 'A certificate whose common name is the user.' },
+    },
+  },
+  // The empty one: while authentication is off.
+  security: [{ password: [] }, { token: [] }, { certificate: [] }, {}],
 };
 
 function operation(path: string, { id, summary, description, query = [], body, answer, errors }: Operation): Schema {
