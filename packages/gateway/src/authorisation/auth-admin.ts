@@ -38,6 +38,8 @@ const MANAGES: readonly PlainNeed[] = [{ type: 'root', what: 'manage users and r
 
 export class AuthAdmin {
   readonly #deps: AuthAdminDeps;
+  /** AA4. This gateway has made it; its image may not show that yet. */
+  #hasTokenKey = false;
 
   constructor(deps: AuthAdminDeps) {
     this.#deps = deps;
@@ -71,12 +73,7 @@ export class AuthAdmin {
   /** `password`: undefined for a user who cannot log in with one. */
   async addUser(call: AuthCall, user: string, password: string | undefined): Promise<void> {
     this.#check(call.principal);
-    const { calls, known, random } = this.#deps;
     const passwordHash = password === undefined ? '' : await this.#deps.authenticator.hashOf(password); // AA3
-    if (known.image.tokenKey.length === 0) {
-      const key = random.bytes(TOKEN_KEY_BYTES);
-      await calls.once(masterChangeAuth, { change: { type: 'setTokenKey', key } }, call.timeoutMs); // AA4
-    }
     await this.change(call, { type: 'addUser', user, passwordHash });
   }
 
@@ -86,17 +83,45 @@ export class AuthAdmin {
     await this.change(call, { type: 'changePassword', user, passwordHash });
   }
 
-  async change({ principal, timeoutMs }: AuthCall, change: AuthChange): Promise<void> {
+  change(call: AuthCall, change: AuthChange): Promise<void> {
+    return this.changeAll(call, async (make) => make(change));
+  }
+
+  /** Makes several changes, one after the other, and answers when all nodes decide by the last one. */
+  async changeAll(
+    { principal, timeoutMs }: AuthCall,
+    work: (make: (change: AuthChange) => Promise<void>) => Promise<void>,
+  ): Promise<void> {
     this.#check(principal);
-    const { calls, known } = this.#deps;
+    let last = 0;
+    await work(async (change) => {
+      last = await this.#make(change, timeoutMs);
+    });
+    if (last > 0) await this.#confirmed(last, timeoutMs);
+  }
+
+  /** Returns the revision after the change. */
+  async #make(change: AuthChange, timeoutMs: number): Promise<number> {
+    const { calls, known, random } = this.#deps;
+    if (change.type === 'addUser' && known.image.tokenKey.length === 0 && !this.#hasTokenKey) {
+      const key = random.bytes(TOKEN_KEY_BYTES);
+      await calls.once(masterChangeAuth, { change: { type: 'setTokenKey', key } }, timeoutMs); // AA4
+      this.#hasTokenKey = true;
+    }
     const { revision } = await calls.once(masterChangeAuth, { change }, timeoutMs); // AA2
+    return revision;
+  }
+
+  /** AA1. */
+  async #confirmed(revision: number, timeoutMs: number): Promise<void> {
+    const { calls, known } = this.#deps;
     // This node hears of it at once, the others within a heartbeat.
     known.whenKnown(revision, timeoutMs, () => {});
     try {
       await calls.master(masterAwaitAuth, { revision }, timeoutMs);
     } catch (cause) {
       const message = `users and roles were changed (revision ${revision}), but not all nodes have confirmed it in time`;
-      throw new ServiceError('UNKNOWN_OUTCOME', message, { cause }); // AA1
+      throw new ServiceError('UNKNOWN_OUTCOME', message, { cause });
     }
   }
 

@@ -44,6 +44,7 @@ export class Entry implements NodeEntry {
   readonly #ports: PortMetrics;
   readonly #tls: NodeTls;
   readonly #etcd: EtcdApi;
+  readonly #auth: AuthAdmin;
   #server: ClientServer | undefined;
   #pipe: PipeService | undefined;
   #endpoint: HttpEndpoint | undefined;
@@ -60,6 +61,7 @@ export class Entry implements NodeEntry {
     const limits = { ...ETCD_LIMITS, requestBytesMax: options.requestBytesMax, txnOpsMax: options.txnOpsMax };
     const calls = new ClusterCalls({ clock, random, master, dialer });
     const auth = new AuthAdmin({ calls, known: deps.known, authenticator: deps.authenticator, random });
+    this.#auth = auth;
     const node = { master, dialer, auth, conditions: () => health.conditions(), program: VERSION };
     // While both are allowed, etcd clients that learn endpoints may be without TLS.
     const scheme = clientTlsMode(options) === 'tls' ? 'https' : 'http';
@@ -92,7 +94,7 @@ export class Entry implements NodeEntry {
     server.add(...etcdServices(this.#etcd, server.guard));
     server.add(healthService({ clock, isReady: () => health.readiness().ready }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
-    server.add(adminService({ backend, clock, random, master, dialer, nodes, health }, server.guard));
+    server.add(adminService({ backend, clock, random, master, dialer, nodes, health, auth: this.#auth }, server.guard));
     server.addFrames(this.#pipe);
     server.addHttp((socket) => this.#clientHttp?.take(socket));
     this.#server = server;

@@ -1,6 +1,8 @@
 import type { PlainNeed } from '@remora/auth';
 import { admin } from '@remora/protocol/remora';
 import { AdminApi, type AdminApiDeps, asUnary } from '../../admin/admin-api.ts';
+import { UsersApi } from '../../admin/users-api.ts';
+import type { AuthAdmin } from '../../authorisation/auth-admin.ts';
 import type { CallInfo } from '../../calls.ts';
 import { remoraStatus } from '../../etcd/errors.ts';
 import type { CallGuard } from './call-guard.ts';
@@ -11,7 +13,7 @@ const ADMINISTERS: readonly PlainNeed[] = [{ type: 'root', what: 'administer the
 const RESCUES: readonly PlainNeed[] = [{ type: 'root', what: 'administer the cluster', withoutMasters: true }];
 
 /** `remora.v1.Admin`, to be added to a gRPC server. */
-export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService {
+export function adminService(deps: AdminApiDeps & { readonly auth: AuthAdmin }, guard: CallGuard): GrpcService {
   const api = new AdminApi(deps);
   // Every method is the root's, before anything is done or looked up.
   const unaryOf =
@@ -24,6 +26,7 @@ export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService 
   const unary = unaryOf(api);
   const { steering, recovery } = api;
   const steers = unaryOf(steering);
+  const users = new UsersApi(deps.auth);
   return grpcService(admin.AdminService, {
     listNodes: unary(api.listNodes),
     listRanges: unary(api.listRanges),
@@ -34,6 +37,8 @@ export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService 
     transferLeader: unary(api.transferLeader),
     compact: unary(api.compact),
     beginRestore: unary(api.beginRestore),
+    exportUsers: unaryOf(users)(users.exportUsers),
+    importUsers: unaryOf(users)(users.importUsers),
     changeRange: steers(steering.changeRange),
     scatter: steers(steering.scatter),
     rebalance: steers(steering.rebalance),
