@@ -4,6 +4,7 @@ import { examples } from '../connection.ts';
 import { compactCommand, transferLeaderCommand } from './actions.ts';
 import { backupCommand } from './backup.ts';
 import { checkCommand } from './check.ts';
+import { importEtcdCommand } from './import-etcd.ts';
 import { nodesCommand } from './nodes.ts';
 import { operatorsCommand } from './operators.ts';
 import { addReplicaCommand, mergeCommand, moveCommand, removeReplicaCommand, splitCommand } from './range-changes.ts';
@@ -49,6 +50,7 @@ export function adminCommand(shell: Shell): Command {
     .addCommand(compactCommand(shell))
     .addCommand(backupCommand(shell))
     .addCommand(restoreCommand(shell))
+    .addCommand(importEtcdCommand(shell))
     .addCommand(settingsCommand(shell))
     .addCommand(unsafeRecoverCommand(shell));
 }
