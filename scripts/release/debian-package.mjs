@@ -1,4 +1,4 @@
-// The Debian package `remora`: what `remora-server` contains, a systemd unit, and a configuration file.
+// The Debian package `remora`: what `remora-server` contains, systemd units, and a configuration file.
 //
 // DB1. It is made from the package `remora-server` and nothing else of the build.
 // DB2. Removing it keeps the data; purging it removes the user and the configuration, and keeps the data, too.
@@ -49,7 +49,9 @@ function writeTree(tree, { server, keep }) {
     if (platform !== keep) rmSync(join(prebuilt, platform), { recursive: true });
   }
   symlinkSync('../lib/remora/bin/remora.mjs', join(tree, 'usr/bin/remora'));
-  cpSync(join(root, 'deploy/systemd/remora.service'), join(tree, 'usr/lib/systemd/system/remora.service'));
+  for (const unit of ['remora.service', 'remora-backup.service', 'remora-backup.timer']) {
+    cpSync(join(root, 'deploy/systemd', unit), join(tree, 'usr/lib/systemd/system', unit));
+  }
   cpSync(join(root, 'deploy/systemd/remora.yaml'), join(tree, 'etc/remora/remora.yaml'));
   execFileSync('chmod', ['-R', 'u=rwX,go=rX', tree]);
 }

@@ -129,8 +129,8 @@ describeWith(missingForDebian(), 'the Debian package', () => {
     rmSync('/var/lib/remora', { recursive: true, force: true });
   });
 
-  test('its unit is valid', () => {
-    output('systemd-analyze', ['verify', '/usr/lib/systemd/system/remora.service']);
+  test.each(['remora.service', 'remora-backup.service', 'remora-backup.timer'])('its unit %s is valid', (unit) => {
+    output('systemd-analyze', ['verify', `/usr/lib/systemd/system/${unit}`]);
   });
 
   test(

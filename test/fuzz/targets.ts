@@ -2,6 +2,7 @@
 import type { Target } from './target.ts';
 import { BACKUP_TARGETS } from './targets/backup.ts';
 import { COMMAND_LINE_TARGETS } from './targets/command-line.ts';
+import { ETCD_SNAPSHOT_TARGETS } from './targets/etcd-snapshot.ts';
 import { GATEWAY_TARGETS } from './targets/gateway.ts';
 import { GRPC_SERVER_TARGETS } from './targets/grpc-server.ts';
 import { LIVE_TARGETS } from './targets/live.ts';
@@ -20,6 +21,7 @@ export const TARGETS: readonly Target[] = [
   ...GRPC_SERVER_TARGETS,
   ...PROCESS_TARGETS,
   ...BACKUP_TARGETS,
+  ...ETCD_SNAPSHOT_TARGETS,
   ...COMMAND_LINE_TARGETS,
   ...LIVE_TARGETS,
 ];

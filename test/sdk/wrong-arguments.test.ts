@@ -289,7 +289,14 @@ const METHODS: readonly (readonly [Any, Record<string, Row>])[] = [
   [
     AdminClient,
     {
-      ...{ nodes: NOTHING, check: NOTHING, settings: NOTHING, schedulers: NOTHING, close: NOTHING },
+      ...{
+        nodes: NOTHING,
+        check: NOTHING,
+        settings: NOTHING,
+        schedulers: NOTHING,
+        exportUsers: NOTHING,
+        close: NOTHING,
+      },
       rangesFrom: row(['data', 'count'], [Buffer.of(1), 1], (...a) => (adminClient as Any).rangesFrom(...a)),
       range: row(['count'], [1], (...a) => (adminClient as Any).range(...a)),
       hotRanges: row(['text', 'count'], ['reads', 1], (...a) => (adminClient as Any).hotRanges(...a)),
@@ -297,6 +304,9 @@ const METHODS: readonly (readonly [Any, Record<string, Row>])[] = [
       transferLeader: row(['count', 'count'], [1, 1], (...a) => (adminClient as Any).transferLeader(...a)),
       compact: row(['count'], [1], (...a) => (adminClient as Any).compact(...a)),
       beginRestore: row(['count'], [1], (...a) => (adminClient as Any).beginRestore(...a)),
+      importUsers: row(['state'], [{ enabled: false, users: [], roles: [] }], (...a) =>
+        (adminClient as Any).importUsers(...a),
+      ),
       changeRange: row(['state'], [{ id: 1, confVersion: 1, version: 1 }], (...a) =>
         (adminClient as Any).changeRange(...a),
       ),

@@ -1,4 +1,11 @@
 export * from './backup/backup-format.ts';
+export {
+  BACKUP_FORMAT,
+  BackupError,
+  type BackupHeader,
+  type BackupUser,
+  type BackupUsers,
+} from './backup/backup-frames.ts';
 export * from './internal/admin-api.ts';
 export * from './internal/auth-api.ts';
 export { changedTwice } from './internal/changed-once.ts';

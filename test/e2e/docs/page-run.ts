@@ -32,9 +32,12 @@ export class PageRunner {
   readonly dir = mkdtempSync(join(tmpdir(), 'remora-docs-'));
   readonly #network = `127.${randomInt(16, 250)}.${randomInt(1, 250)}`;
   readonly #cluster: Cluster | undefined;
+  readonly #others: Readonly<Record<string, string>>;
 
-  constructor(cluster?: Cluster) {
+  /** `others`: addresses of other servers in the blocks, and what takes their place. */
+  constructor(cluster?: Cluster, others: Readonly<Record<string, string>> = {}) {
     this.#cluster = cluster;
+    this.#others = others;
     mkdirSync(join(this.dir, 'bin'));
     const command = join(this.dir, 'bin/remora');
     writeFileSync(command, `#!/bin/sh\nexec '${process.execPath}' '${ROOT}/packages/cli/bin/remora.mjs' "$@"\n`);
@@ -93,7 +96,8 @@ export class PageRunner {
   /** PR2. */
   #placed(code: string): string {
     const [, machine = '0'] = /--listen-host 10\.0\.0\.(\d+)/.exec(code) ?? [];
-    return code
+    const ours = Object.entries(this.#others).reduce((text, [from, to]) => text.replaceAll(from, to), code);
+    return ours
       .replaceAll('npx remora', 'remora')
       .replaceAll(/127\.0\.0\.1:(7[45]\d)(\d)/g, (address, tens: string, kind: string) => {
         const ports = this.#cluster?.nodes[Number(tens) - 748]?.ports;

@@ -12,9 +12,28 @@ const PAIRS = ['a', 'b'].map((key) => ({
 }));
 const FRAME_HEADER_BYTES = 8;
 
+const USERS = {
+  enabled: true,
+  users: [{ name: 'root', passwordHash: 'hash', roles: ['root'] }],
+  roles: [
+    {
+      name: 'reader',
+      keys: [{ access: 'read' as const, key: Buffer.from('a'), end: Buffer.from('b') }],
+      locks: [{ namespace: '', name: Buffer.from('l'), isPrefix: true, verb: 'read' as const }],
+    },
+  ],
+};
+
 function parts(): readonly Buffer[] {
   const encoder = new BackupEncoder();
   return [encoder.begin(HEADER), encoder.pairs(PAIRS), encoder.end()];
+}
+
+/** Incremental, with users: format 2. */
+function fullParts(): readonly Buffer[] {
+  const encoder = new BackupEncoder();
+  const begin = encoder.begin({ ...HEADER, since: 30, withUsers: true });
+  return [begin, encoder.pairs(PAIRS), encoder.deleted([Buffer.from('c')]), encoder.users(USERS), encoder.end()];
 }
 
 async function decode(file: Uint8Array): Promise<void> {
@@ -31,28 +50,40 @@ const expected = (error: unknown): boolean => error instanceof BackupError;
 
 const files: Target = {
   name: 'backup',
-  corpus: () => [Buffer.concat(parts()), Buffer.concat([...parts().slice(0, 1), ...parts().slice(2)])],
+  corpus: () => [
+    Buffer.concat(parts()),
+    Buffer.concat([...parts().slice(0, 1), ...parts().slice(2)]),
+    Buffer.concat(fullParts()),
+  ],
   decode,
   expected,
 };
 
-const bodies: Target = {
-  name: 'backup-part',
-  corpus: () => parts().map((part, i) => part.subarray((i === 0 ? FRAME_HEADER_BYTES : 0) + FRAME_HEADER_BYTES)),
-  async decode(body) {
-    const frame = Buffer.alloc(FRAME_HEADER_BYTES + body.length);
-    frame.writeUInt32BE(body.length);
-    frame.writeUInt32BE(crc32(body), 4);
-    frame.set(body, FRAME_HEADER_BYTES);
-    const [begin = Buffer.of()] = parts();
-    const magic = begin.subarray(0, FRAME_HEADER_BYTES);
-    // Replaces the header, and separately what follows it: an invalid part must not prevent the test of the other one.
-    await decode(Buffer.concat([magic, frame])).catch((error: unknown) => {
-      if (!expected(error)) throw error;
-    });
-    await decode(Buffer.concat([begin, frame]));
-  },
-  expected,
-};
+/** Parts that have a correct checksum, in a file that begins like `whole`. */
+function bodiesOf(name: string, whole: () => readonly Buffer[]): Target {
+  return {
+    name,
+    corpus: () => whole().map((part, i) => part.subarray((i === 0 ? FRAME_HEADER_BYTES : 0) + FRAME_HEADER_BYTES)),
+    async decode(body) {
+      const frame = Buffer.alloc(FRAME_HEADER_BYTES + body.length);
+      frame.writeUInt32BE(body.length);
+      frame.writeUInt32BE(crc32(body), 4);
+      frame.set(body, FRAME_HEADER_BYTES);
+      const [begin = Buffer.of()] = whole();
+      const magic = begin.subarray(0, FRAME_HEADER_BYTES);
+      // Replaces the header, and separately what follows it: an invalid part must not prevent the test of the other
+      // one.
+      await decode(Buffer.concat([magic, frame])).catch((error: unknown) => {
+        if (!expected(error)) throw error;
+      });
+      await decode(Buffer.concat([begin, frame]));
+    },
+    expected,
+  };
+}
 
-export const BACKUP_TARGETS: readonly Target[] = [files, bodies];
+export const BACKUP_TARGETS: readonly Target[] = [
+  files,
+  bodiesOf('backup-part', parts),
+  bodiesOf('backup-part-2', fullParts),
+];

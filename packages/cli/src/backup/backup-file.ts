@@ -1,9 +1,11 @@
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { type FileHandle, mkdtemp, open, rename, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { OWN_FILE_MODE } from '@remora/base';
-import { BackupError, type BackupHeader, type BackupPart, decodeBackup } from '@remora/protocol';
+import { BackupError, type BackupHeader, type BackupPart, type BackupUsers, decodeBackup } from '@remora/protocol';
 import { CommandError } from '../exit-codes.ts';
 import { syncDirectory } from '../node/files/atomic-file.ts';
+import { bytesOf } from './take.ts';
 
 /**
  * Writes a file under another name, makes it durable and only then renames it: so a file with that name is always a
@@ -52,29 +54,84 @@ export function backupFile(path: string): BackupSource {
   return { name: path, parts: () => readParts(path) };
 }
 
-async function* readParts(path: string): AsyncGenerator<BackupPart> {
+async function* readParts(path: string, name = path): AsyncGenerator<BackupPart> {
   const file = await open(path, 'r').catch((cause: unknown) => {
     throw cannot('read', path, cause);
   });
   try {
     yield* decodeBackup((bytes) => readExactly(file, bytes));
   } catch (error) {
-    if (error instanceof BackupError) throw new CommandError('failed', `${path} ${error.message}`, { cause: error });
+    if (error instanceof BackupError) throw new CommandError('failed', `${name} ${error.message}`, { cause: error });
     throw isSystemError(error) ? cannot('read', path, error) : error;
   } finally {
     await file.close();
   }
 }
 
+/**
+ * Copies a backup from a stream into a temporary file, because it is read more than once, and removes the file after
+ * `use`.
+ */
+export async function withSpooled<T>(
+  input: AsyncIterable<Uint8Array>,
+  use: (backup: BackupSource) => Promise<T>,
+): Promise<T> {
+  const dir = await mkdtemp(join(tmpdir(), 'remora-restore-'));
+  try {
+    const path = join(dir, 'backup');
+    const file = await open(path, 'wx', OWN_FILE_MODE);
+    try {
+      for await (const piece of input) await file.writeFile(piece);
+    } finally {
+      await file.close();
+    }
+    return await use({ name: 'standard input', parts: () => readParts(path, 'standard input') });
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+/** Writes a backup to a stream, and waits whenever the reader is slower. */
+export async function writeBackupStream(
+  output: NodeJS.WritableStream,
+  write: (put: (bytes: Buffer) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  await write(
+    (bytes) =>
+      new Promise((resolve, reject) => {
+        output.write(bytes, (error) => (error ? reject(cannot('write', 'standard output', error)) : resolve()));
+      }),
+  );
+}
+
+/** What a whole backup holds. */
+export interface BackupContents {
+  readonly header: BackupHeader;
+  readonly pairs: number;
+  readonly keysOfLeases: number;
+  readonly deleted: number;
+  readonly bytes: number;
+  readonly users: BackupUsers | undefined;
+}
+
 /** Checks a whole backup. @throws CommandError if it is incomplete, and the errors of `parts`. */
-export async function verifyBackup(backup: BackupSource, onPairs: (pairs: number) => void): Promise<BackupHeader> {
+export async function verifyBackup(backup: BackupSource, onPairs: (pairs: number) => void): Promise<BackupContents> {
   let header: BackupHeader | undefined;
+  let users: BackupUsers | undefined;
+  let [pairs, keysOfLeases, deleted, bytes] = [0, 0, 0, 0];
   for await (const part of backup.parts()) {
     if (part.type === 'header') header = part.header;
-    else onPairs(part.pairs.length);
+    else if (part.type === 'users') users = part.content;
+    else if (part.type === 'deleted') deleted += part.keys.length;
+    else {
+      pairs += part.pairs.length;
+      bytes += bytesOf(part.pairs);
+      keysOfLeases += part.pairs.filter(({ lease }) => lease !== 0n).length;
+      onPairs(part.pairs.length);
+    }
   }
   if (header === undefined) throw new CommandError('failed', `${backup.name} is incomplete`);
-  return header;
+  return { header, pairs, keysOfLeases, deleted, bytes, users };
 }
 
 /** Returns fewer bytes only at the end of the file. */

@@ -8,15 +8,17 @@ export class Progress {
   readonly #shell: Shell;
   readonly #what: string;
   readonly #total: number;
+  readonly #things: string;
   #pairs = 0;
   #bytes = 0;
   #saidAtMs = performance.now();
 
-  /** `total`: the number of all pairs; 0 if unknown. */
-  constructor(shell: Shell, what: string, total: number) {
+  /** `total`: the number of all pairs; 0 if unknown. `things`: what is counted, if it is not keys. */
+  constructor(shell: Shell, what: string, total: number, things = 'keys') {
     this.#shell = shell;
     this.#what = what;
     this.#total = total;
+    this.#things = things;
   }
 
   get pairs(): number {
@@ -29,7 +31,8 @@ export class Progress {
     if (performance.now() - this.#saidAtMs < SAY_EVERY_MS) return;
     this.#saidAtMs = performance.now();
     const share = this.#total === 0 ? '' : ` of ${this.#total} (${Math.floor((100 * this.#pairs) / this.#total)} %)`;
-    const size = this.#bytes === 0 ? '' : `, ${sizeText(this.#bytes)}`;
-    this.#shell.err(`${this.#what} ${this.#pairs}${share} keys${size}`);
+    const count = this.#pairs === 0 ? [] : [`${this.#pairs}${share} ${this.#things}`];
+    const size = this.#bytes === 0 ? [] : [sizeText(this.#bytes)];
+    this.#shell.err(`${this.#what} ${[...count, ...size].join(', ')}`);
   }
 }

@@ -1,9 +1,11 @@
 import { equalBytes } from '@remora/base';
+import type { BackupUsers } from '@remora/protocol';
 import type { AdminClient, Kv, KvPair } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
 import type { Shell } from '../shell.ts';
 import { type BackupSource, verifyBackup } from './backup-file.ts';
+import { batches } from './batches.ts';
 import { Progress } from './progress.ts';
 import { bytesOf, countKeys, EVERYTHING } from './take.ts';
 
@@ -13,9 +15,6 @@ import { bytesOf, countKeys, EVERYTHING } from './take.ts';
  * successive restores.
  */
 export const REVISIONS_AHEAD = 1_000_000_000_000;
-/** The pairs of one transaction: half of what nodes accept by default. */
-const BATCH_PAIRS = 64;
-const BATCH_BYTES = 512 * 1024;
 
 /** The part of a cluster that a restore uses. */
 export interface RestoreTarget {
@@ -31,6 +30,8 @@ export interface Restored {
   readonly before: number;
   /** Everything written has revisions above this. */
   readonly above: number;
+  /** The users and roles of the backup, which are not restored here. */
+  readonly users?: BackupUsers;
 }
 
 /**
@@ -50,19 +51,26 @@ export async function restoreBackup(
   shell: Shell,
 ): Promise<Restored> {
   const verifying = new Progress(shell, 'verified', 0);
-  const header = await verifyBackup(backup, (pairs) => verifying.add(pairs, 0)); // RS1
+  const { header, users } = await verifyBackup(backup, (pairs) => verifying.add(pairs, 0)); // RS1
   const { count: present } = await countKeys(client);
   const above = header.revision + REVISIONS_AHEAD;
   if (present === 0) await admin.beginRestore(above); // RS3
   const counts = { leftOut: 0 };
   const pairs = withoutLeases(backup, () => counts.leftOut++);
-  if (present > 0) await skipPresent(client, pairs, { name: backup.name, present, above });
   const progress = new Progress(shell, 'restored', header.pairs - present);
-  for await (const batch of batches(pairs)) {
-    await writeBatch(client, batch);
-    progress.add(batch.length, bytesOf(batch));
+  try {
+    if (present > 0) await skipPresent(client, pairs, { name: backup.name, present, above });
+    for await (const batch of batches(pairs)) {
+      await writeBatch(client, batch);
+      progress.add(batch.length, bytesOf(batch));
+    }
+  } finally {
+    await pairs.return(undefined); // closes the file
   }
-  const restored = { pairs: progress.pairs, leftOut: counts.leftOut, before: present, above };
+  const restored: Restored = {
+    ...{ pairs: progress.pairs, leftOut: counts.leftOut, before: present, above },
+    ...(users === undefined ? {} : { users }),
+  };
   const { count } = await countKeys(client);
   if (count !== present + progress.pairs) {
     const message = `the cluster has ${count} keys after the restore, not ${present + progress.pairs}: another client writes to it`;
@@ -74,7 +82,7 @@ export async function restoreBackup(
 /** RS4. */
 async function* withoutLeases(backup: BackupSource, leaveOut: () => void): AsyncGenerator<KvPair, undefined> {
   for await (const part of backup.parts()) {
-    if (part.type === 'header') continue;
+    if (part.type !== 'pairs') continue;
     for (const pair of part.pairs) {
       if (pair.lease === 0n) yield pair;
       else leaveOut();
@@ -99,21 +107,6 @@ async function skipPresent(
       throw new CommandError('failed', message);
     }
   }
-}
-
-async function* batches(pairs: AsyncGenerator<KvPair, undefined>): AsyncGenerator<readonly KvPair[]> {
-  let batch: KvPair[] = [];
-  let bytes = 0;
-  for await (const pair of pairs) {
-    const size = pair.key.length + pair.value.length;
-    if (batch.length >= BATCH_PAIRS || (batch.length > 0 && bytes + size > BATCH_BYTES)) {
-      yield batch;
-      [batch, bytes] = [[], 0];
-    }
-    batch.push(pair);
-    bytes += size;
-  }
-  if (batch.length > 0) yield batch;
 }
 
 async function writeBatch(client: RestoreTarget['client'], batch: readonly KvPair[]): Promise<void> {

@@ -1,37 +1,68 @@
 import { ServiceError } from '@remora/base';
-import { BackupEncoder, type BackupHeader } from '@remora/protocol';
+import { BackupEncoder, type BackupHeader, type BackupUsers } from '@remora/protocol';
 import type { Kv, KvPair, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
 import { VERSION } from '../version.ts';
-import { writeBackupFile } from './backup-file.ts';
+import { changesBetween } from './changes.ts';
 import { Progress } from './progress.ts';
 
 /** All plain keys. */
 export const EVERYTHING = { start: '' } as const;
 
-/** Writes all plain keys at one revision into a file. */
-export async function takeBackup(client: RemoraClient, path: string, shell: Shell): Promise<BackupHeader> {
+export interface TakeOptions {
+  /** Only what changed after this revision, of this cluster if it is given. */
+  readonly since?: { readonly revision: number; readonly clusterId?: string } | undefined;
+  readonly users?: BackupUsers | undefined;
+}
+
+export interface TakenBackup {
+  readonly header: BackupHeader;
+  /** Pairs in the file. */
+  readonly pairs: number;
+  /** Deleted keys in an incremental backup. */
+  readonly deleted: number;
+}
+
+/** Where the bytes of a backup go; returns when it is complete. */
+export type WriteBackup = (write: (put: (bytes: Buffer) => Promise<void>) => Promise<void>) => Promise<void>;
+
+/** Writes all plain keys at one revision, or what changed of them since an earlier one. */
+export async function takeBackup(
+  client: RemoraClient,
+  { since, users, write }: TakeOptions & { readonly write: WriteBackup },
+  shell: Shell,
+): Promise<TakenBackup> {
   const { count, revision } = await countKeys(client, new Progress(shell, 'counted', 0));
-  const { view } = await client.status();
-  const header = { clusterId: view.clusterId, revision, pairs: count, takenAtMs: Date.now(), program: VERSION };
-  const progress = new Progress(shell, 'backed up', count);
-  await writeBackupFile(path, async (put) => {
+  const { clusterId } = (await client.status()).view;
+  if (since !== undefined) checkSince(since, { revision, clusterId });
+  const header: BackupHeader = {
+    ...{ clusterId, revision, pairs: count, takenAtMs: Date.now(), program: VERSION },
+    ...(since === undefined ? {} : { since: since.revision }),
+    ...(users === undefined ? {} : { withUsers: true }),
+  };
+  const progress = new Progress(shell, 'backed up', since === undefined ? count : 0);
+  let deleted = 0;
+  await write(async (put) => {
     const encoder = new BackupEncoder();
     await put(encoder.begin(header));
-    for await (const { kvs } of pagesAt(client, revision)) {
-      await put(encoder.pairs(kvs));
-      progress.add(kvs.length, bytesOf(kvs));
+    for await (const group of since === undefined ? allAt(client, revision) : changesSince(client, since, revision)) {
+      if (group.type === 'pairs') {
+        await put(encoder.pairs(group.pairs));
+        progress.add(group.pairs.length, bytesOf(group.pairs));
+      } else {
+        await put(encoder.deleted(group.keys));
+        deleted += group.keys.length;
+      }
     }
-    if (progress.pairs !== count) {
-      throw new CommandError(
-        'internal',
-        `the cluster counted ${count} keys at revision ${revision} but returned ${progress.pairs}`,
-      );
+    if (since === undefined && progress.pairs !== count) {
+      const message = `the cluster counted ${count} keys at revision ${revision} but returned ${progress.pairs}`;
+      throw new CommandError('internal', message);
     }
+    if (users !== undefined) await put(encoder.users(users));
     await put(encoder.end());
   });
-  return header;
+  return { header, pairs: progress.pairs, deleted };
 }
 
 /** The number of plain keys, and its revision. Counted in pages, because a single answer must not take that long. */
@@ -48,18 +79,47 @@ export async function countKeys(
   return { count, revision: at };
 }
 
-export function bytesOf(pairs: readonly KvPair[]): number {
+export function bytesOf(pairs: readonly Pick<KvPair, 'key' | 'value'>[]): number {
   return pairs.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
 }
 
-async function* pagesAt(client: RemoraClient, revision: number) {
+function checkSince(
+  since: { readonly revision: number; readonly clusterId?: string },
+  cluster: { readonly revision: number; readonly clusterId: string },
+): void {
+  if (since.clusterId !== undefined && since.clusterId !== cluster.clusterId) {
+    const message = `the earlier backup is of cluster ${since.clusterId}, and this is cluster ${cluster.clusterId}; take a whole backup`;
+    throw new CommandError('failed', message);
+  }
+  if (since.revision <= cluster.revision) return;
+  const message = `revision ${since.revision} is newer than the cluster, which is at revision ${cluster.revision}`;
+  throw new CommandError('failed', message);
+}
+
+async function* allAt(client: RemoraClient, revision: number) {
+  for await (const { kvs } of pagesAt(client, revision, DURING)) yield { type: 'pairs' as const, pairs: kvs };
+}
+
+function changesSince(client: RemoraClient, { revision: since }: { readonly revision: number }, revision: number) {
+  return changesBetween(pairsAt(client, since, BEFORE), pairsAt(client, revision, DURING));
+}
+
+async function* pairsAt(client: RemoraClient, revision: number, why: string): AsyncGenerator<KvPair, undefined> {
+  for await (const { kvs } of pagesAt(client, revision, why)) yield* kvs;
+}
+
+const DURING =
+  'was compacted while the backup read it. Try again; if this recurs, raise --compaction-retention of the nodes above ' +
+  'the duration of a backup';
+const BEFORE =
+  'was compacted, so what changed since then is not known. Take a whole backup; for incremental ones, raise ' +
+  '--compaction-retention of the nodes above the time between two backups';
+
+async function* pagesAt(client: RemoraClient, revision: number, why: string) {
   try {
     yield* client.kv.pages(EVERYTHING, { revision });
   } catch (cause) {
     if (!(cause instanceof ServiceError) || cause.code !== 'COMPACTED') throw cause;
-    const message =
-      `revision ${revision} was compacted while the backup read it. Try again; if this recurs, ` +
-      'raise --compaction-retention of the nodes above the duration of a backup';
-    throw new CommandError('failed', message, { cause });
+    throw new CommandError('failed', `revision ${revision} ${why}`, { cause });
   }
 }

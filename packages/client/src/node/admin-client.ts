@@ -1,6 +1,6 @@
 import { ServiceError } from '@remora/base';
 import { admin } from '@remora/protocol/remora';
-import { bytes, flag, object, requireRevision, text } from '../options/option-kinds.ts';
+import { bytes, flag, list, object, requireRevision, text } from '../options/option-kinds.ts';
 import { requireCount } from '../options/options.ts';
 import { type AdminClientOptions, AdminConnection } from './admin-connection.ts';
 import { AuthClient } from './auth-client.ts';
@@ -104,6 +104,23 @@ export class AdminClient {
    */
   async beginRestore(revision: number): Promise<admin.BeginRestoreResponse> {
     return this.#connection.change(admin.AdminService.beginRestore, { revision: idOf(revision, 'revision') });
+  }
+
+  /** Users with the hashes of their passwords, and roles with their permissions. */
+  exportUsers(): Promise<admin.UsersAndRoles> {
+    return this.#connection.call(admin.AdminService.exportUsers, {});
+  }
+
+  /**
+   * Adds users and roles; those that exist keep their passwords and permissions. Switches authentication on if
+   * `enabled` is true.
+   */
+  async importUsers(content: admin.UsersAndRoles): Promise<admin.ImportUsersResponse> {
+    object(content, 'the users and roles');
+    flag(content.enabled, 'enabled');
+    list(content.users, 'users');
+    list(content.roles, 'roles');
+    return this.#connection.change(admin.AdminService.importUsers, content);
   }
 
   /**

@@ -61,6 +61,8 @@ const MANAGES: readonly PlainNeed[] = [{ type: 'root', what: 'manage users and r
 
 export class AuthAdmin {
   readonly #deps: AuthAdminDeps;
+  /** AA4. This gateway has made it; its image may not show that yet. */
+  #hasTokenKey = false;
 
   constructor(deps: AuthAdminDeps) {
     this.#deps = deps;
@@ -134,13 +136,8 @@ export class AuthAdmin {
 
   async #addUser(call: AuthCall, user: string, password: string | undefined): Promise<void> {
     this.#check(call.principal);
-    const { calls, known, random } = this.#deps;
     const passwordHash = password === undefined ? '' : await this.#deps.authenticator.hashOf(password); // AA3
-    if (known.image.tokenKey.length === 0) {
-      const key = random.bytes(TOKEN_KEY_BYTES);
-      await calls.once(masterChangeAuth, { change: { type: 'setTokenKey', key } }, call.timeoutMs); // AA4
-    }
-    await this.#change(call, { type: 'addUser', user, passwordHash });
+    await this.#changeAll(call, async (make) => make({ type: 'addUser', user, passwordHash }));
   }
 
   changePassword(call: AuthCall, user: string, password: string): Promise<void> {
@@ -148,21 +145,21 @@ export class AuthAdmin {
     return this.#recorded(call, what, async () => {
       this.#check(call.principal);
       const passwordHash = await this.#deps.authenticator.hashOf(password); // AA3
-      await this.#change(call, { type: 'changePassword', user, passwordHash });
+      await this.#changeAll(call, async (make) => make({ type: 'changePassword', user, passwordHash }));
     });
   }
 
   change(call: AuthCall, change: AuthChange): Promise<void> {
-    const what = { action: change.type, targets: targetsOfChange(change) };
-    return this.#recorded(call, what, () => this.#change(call, change));
+    return this.#recorded(call, whatOf(change), () => this.#changeAll(call, async (make) => make(change)));
+  }
+
+  /** Makes several changes, one after the other, and answers when all nodes decide by the last one. */
+  changeAll(call: AuthCall, work: (make: (change: AuthChange) => Promise<void>) => Promise<void>): Promise<void> {
+    return this.#changeAll(call, (make) => work((change) => this.#recorded(call, whatOf(change), () => make(change))));
   }
 
   /** AA6. */
-  async #recorded(
-    { principal }: AuthCall,
-    what: { readonly action: string; readonly targets: readonly string[] },
-    act: () => Promise<void>,
-  ): Promise<void> {
+  async #recorded({ principal }: AuthCall, what: AuditedChange, act: () => Promise<void>): Promise<void> {
     const record = (decision: 'allowed' | 'denied' | 'failed', reason?: string) =>
       this.#deps.audit?.record({ ...what, decision, principal, reason });
     try {
@@ -176,19 +173,42 @@ export class AuthAdmin {
     }
   }
 
-  async #change(call: AuthCall, change: AuthChange): Promise<void> {
-    const { principal, timeoutMs } = call;
-    this.#check(principal);
+  async #changeAll(
+    call: AuthCall,
+    work: (make: (change: AuthChange) => Promise<void>) => Promise<void>,
+  ): Promise<void> {
+    this.#check(call.principal);
+    let last = 0;
+    await work(async (change) => {
+      last = await this.#make(change, call);
+    });
+    if (last > 0) await this.#confirmed(last, call.timeoutMs);
+  }
+
+  /** Returns the revision after the change. */
+  async #make(change: AuthChange, call: AuthCall): Promise<number> {
+    const { calls, known, random } = this.#deps;
+    const { timeoutMs } = call;
     if (change.type === 'enable') await warnOfSessionsWithoutUser(this.#deps, call); // AA5
-    const { calls, known } = this.#deps;
+    if (change.type === 'addUser' && known.image.tokenKey.length === 0 && !this.#hasTokenKey) {
+      const key = random.bytes(TOKEN_KEY_BYTES);
+      await calls.once(masterChangeAuth, { change: { type: 'setTokenKey', key } }, timeoutMs); // AA4
+      this.#hasTokenKey = true;
+    }
     const { revision } = await calls.once(masterChangeAuth, { change }, timeoutMs); // AA2
+    return revision;
+  }
+
+  /** AA1. */
+  async #confirmed(revision: number, timeoutMs: number): Promise<void> {
+    const { calls, known } = this.#deps;
     // This node hears of it at once, the others within a heartbeat.
     known.whenKnown(revision, timeoutMs, () => {});
     try {
       await calls.master(masterAwaitAuth, { revision }, timeoutMs);
     } catch (cause) {
       const message = `users and roles were changed (revision ${revision}), but not all nodes have confirmed it in time`;
-      throw new ServiceError('UNKNOWN_OUTCOME', message, { cause }); // AA1
+      throw new ServiceError('UNKNOWN_OUTCOME', message, { cause });
     }
   }
 
@@ -200,6 +220,15 @@ export class AuthAdmin {
   #check(principal: Principal | undefined, needs = MANAGES): void {
     this.#deps.known.authority.check(principal, needs);
   }
+}
+
+interface AuditedChange {
+  readonly action: string;
+  readonly targets: readonly string[];
+}
+
+function whatOf(change: AuthChange): AuditedChange {
+  return { action: change.type, targets: targetsOfChange(change) };
 }
 
 /** Whom and what a change is about: no hash and no key that signs tokens. */

@@ -1,7 +1,8 @@
 import { SeededRandom } from '@remora/base';
 import { describe, expect, test } from 'vitest';
 import type { KeyValue } from '../internal/kv-types.ts';
-import { BACKUP_FORMAT, BackupEncoder, BackupError, type BackupPart, decodeBackup } from './backup-format.ts';
+import { BackupEncoder, type BackupPart, decodeBackup } from './backup-format.ts';
+import { BACKUP_FORMAT, BackupError } from './backup-frames.ts';
 
 const HEADER = { clusterId: 'c', revision: 40, pairs: 3, takenAtMs: 1_700_000_000_000, program: '0.1.0' };
 
@@ -83,7 +84,7 @@ describe('a backup file', () => {
   const wrong: readonly { name: string; file: Buffer; says: string }[] = [
     { name: 'empty', file: Buffer.of(), says: 'is not a backup' },
     { name: 'something else', file: Buffer.from('{"this is":"json"}'), says: 'is not a backup' },
-    { name: 'newer', file: Buffer.from(encoded()).fill(BACKUP_FORMAT + 1, 7, 8), says: 'has format 2' },
+    { name: 'newer', file: Buffer.from(encoded()).fill(BACKUP_FORMAT + 1, 7, 8), says: 'has format 3' },
     { name: 'going on behind its end', file: Buffer.concat([encoded(), Buffer.of(1)]), says: 'follows its end' },
     { name: 'two in one', file: Buffer.concat([encoded(), encoded()]), says: 'follows its end' },
     { name: 'short of a page', file: encoded([[a, b]]), says: 'its end record counts other parts' },
@@ -105,5 +106,57 @@ describe('a backup file', () => {
     const begin = mixed.begin(HEADER);
     const file = Buffer.concat([begin, ...other.map((page) => mixed.pairs(page)), rightEnd]);
     expect(await problem(file)).toContain('its end record counts other parts');
+  });
+});
+
+describe('a backup of format 2', () => {
+  const SINCE = { ...HEADER, since: 30, withUsers: true as const };
+  const USERS = {
+    enabled: true,
+    users: [{ name: 'root', passwordHash: 'hash', roles: ['root'] }],
+    roles: [{ name: 'reader', keys: [{ access: 'read' as const, key: Buffer.from('a') }], locks: [] }],
+  };
+  const [a = pair(''), c = pair('')] = [pair('a'), pair('c')];
+
+  function incremental(header: typeof SINCE | typeof HEADER = SINCE, users = [USERS], keys = ['b']): Buffer {
+    const encoder = new BackupEncoder();
+    const begin = encoder.begin(header);
+    const changes = [encoder.pairs([a]), encoder.deleted(keys.map((key) => Buffer.from(key))), encoder.pairs([c])];
+    return Buffer.concat([begin, ...changes, ...users.map((content) => encoder.users(content)), encoder.end()]);
+  }
+
+  test('gives back changed pairs, deleted keys and users', async () => {
+    expect(await decode(incremental())).toEqual([
+      { type: 'header', header: SINCE },
+      { type: 'pairs', pairs: [a] },
+      { type: 'deleted', keys: [Buffer.from('b')] },
+      { type: 'pairs', pairs: [c] },
+      { type: 'users', content: USERS },
+    ]);
+  });
+
+  test('is written only for what format 1 lacks (BF4)', () => {
+    expect([encoded()[7], incremental()[7]]).toEqual([1, 2]);
+  });
+
+  test('is refused wherever it is cut, and whichever byte is another one', async () => {
+    const [file, random] = [incremental(), new SeededRandom(9)];
+    for (let at = 0; at < file.length; at++) {
+      await problem(file.subarray(0, at));
+      const damaged = Buffer.from(file);
+      damaged[at] = (file[at] ?? 0) ^ (1 + random.int(255));
+      await problem(damaged);
+    }
+  });
+
+  const { since: _, ...whole } = SINCE;
+  const rows: readonly { readonly name: string; readonly file: Buffer; readonly says: string }[] = [
+    { name: 'without the users that it should have', file: incremental(SINCE, []), says: 'counts other parts' },
+    { name: 'with users twice', file: incremental(SINCE, [USERS, USERS]), says: 'counts other parts' },
+    { name: 'whole, and with deleted keys', file: incremental(whole as typeof SINCE), says: 'counts other parts' },
+    { name: 'with a deleted key out of order', file: incremental(SINCE, [USERS], ['d']), says: 'out of order' },
+  ];
+  test.each(rows)('is refused $name', async ({ file, says }) => {
+    expect(await problem(file)).toContain(says);
   });
 });

@@ -1,64 +1,45 @@
 /**
- * The format of a backup file: `magic(8)`, whose last byte is the version of the format, then frames `length(4),
- * checksum(4), body`, each a packed list that begins with its kind: one header, any number of frames of pairs in the
- * order of their keys, one end.
+ * The format of a backup file: `magic(8)`, whose last byte is the version of the format, then frames
+ * (backup-frames.ts): one header; pairs in the order of their keys; one end. Format 2 may also have deleted keys, in
+ * one order with the pairs, and users and roles. A backup that needs nothing of format 2 is written in format 1.
  *
  * BF1. Damage is found before anything is used: every frame has a checksum, the end has one of all frames, and counts
  *      them.
  * BF2. Only files whose end is there are whole: what broke off is refused.
- * BF3. An image from etcd's Snapshot call has padding and a SHA-256 behind the end, by which etcd's clients recognize a
- *      whole file (`SNAPSHOT_BLOCK_BYTES`). The frames have checksums of their own, so a reader does not check it.
+ * BF3. An image from etcd's Snapshot call has padding and a SHA-256 behind the end, by which etcd's clients recognize
+ *      a whole file (`SNAPSHOT_BLOCK_BYTES`). The frames have checksums of their own, so a reader does not check it.
+ * BF4. A backup without `since` has all pairs of its header. One with `since` has the pairs that changed after that
+ *      revision, and the keys that were deleted after it.
  */
 import { type Bytes, compareBytes, concatBytes, copyBytes, crc32 } from '@remora/base';
-import { packPlain } from '../internal/codec/pack.ts';
-import { unpack } from '../internal/codec/unpack.ts';
-import { KeyValue } from '../internal/kv-types.ts';
-import * as schema from '../schema/index.ts';
+import type { KeyValue } from '../internal/kv-types.ts';
+import {
+  BACKUP_FORMAT,
+  BackupError,
+  type BackupHeader,
+  type BackupUsers,
+  encodeFrame,
+  FRAME_HEADER_BYTES,
+  type Frame,
+  PLAIN_FORMAT,
+  readFrame,
+} from './backup-frames.ts';
 
-export const BACKUP_FORMAT = 1;
-const MAGIC = Buffer.from(`remback${String.fromCharCode(BACKUP_FORMAT)}`, 'latin1');
-const FRAME_HEADER_BYTES = 8;
+const MAGIC = Buffer.from('remback', 'latin1');
 /** BF3. The length of such a file without its hash is a multiple of this, as that of etcd's database file. */
 export const SNAPSHOT_BLOCK_BYTES = 512;
 const SNAPSHOT_HASH_BYTES = 32;
-/** A page, one pair above its bound, and room. */
-const FRAME_BYTES_MAX = 64 * 1024 * 1024;
-
-const { field, list, ms, struct, text, uint, union, variant } = schema;
-
-const HEADER = {
-  clusterId: field(text, 'The cluster that it was taken of.'),
-  revision: field(uint, 'The revision of the pairs.'),
-  pairs: field(uint, 'How many pairs there are.'),
-  takenAtMs: field(ms, 'Wall time in milliseconds, for people.'),
-  program: field(text, 'The program that wrote it, for people.'),
-};
-const HeaderKind = struct('header of a backup', HEADER);
-export type BackupHeader = schema.Infer<typeof HeaderKind>;
-
-const Frame = union('part of a backup', 'type', {
-  header: variant(0, HEADER),
-  pairs: variant(1, { pairs: field(list(KeyValue), 'Pairs in the order of their keys.') }),
-  end: variant(2, {
-    pairs: field(uint, 'How many pairs there were.'),
-    sum: field(uint, 'The checksum of the checksums of all frames.'),
-  }),
-});
-type Frame = schema.Infer<typeof Frame>;
-const frames = schema.closedCodec(Frame);
-
-/** The file is not a backup, has another format, is damaged or is incomplete. */
-export class BackupError extends Error {
-  override readonly name = 'BackupError';
-}
 
 /** Makes the bytes of a backup, piece by piece. */
 export class BackupEncoder {
+  #format = PLAIN_FORMAT;
   #pairs = 0;
+  #deleted = 0;
   #sum = 0;
 
   begin(header: BackupHeader): Buffer {
-    return concatBytes(MAGIC, this.#frame({ type: 'header', ...header }));
+    if (header.since !== undefined || header.withUsers) this.#format = BACKUP_FORMAT;
+    return concatBytes(MAGIC, Buffer.of(this.#format), this.#frame({ type: 'header', ...header }));
   }
 
   pairs(pairs: readonly KeyValue[]): Buffer {
@@ -66,24 +47,32 @@ export class BackupEncoder {
     return this.#frame({ type: 'pairs', pairs });
   }
 
+  /** Of an incremental backup. Pairs and deleted keys come in one order of keys. */
+  deleted(keys: readonly Bytes[]): Buffer {
+    this.#deleted += keys.length;
+    return this.#frame({ type: 'deleted', keys });
+  }
+
+  users(content: BackupUsers): Buffer {
+    return this.#frame({ type: 'users', content });
+  }
+
   end(): Buffer {
-    return this.#frame({ type: 'end', pairs: this.#pairs, sum: this.#sum });
+    return this.#frame({ type: 'end', pairs: this.#pairs, sum: this.#sum, deleted: this.#deleted });
   }
 
   #frame(content: Frame): Buffer {
-    const body = packPlain(frames.encode(content));
-    const head = Buffer.alloc(FRAME_HEADER_BYTES);
-    const checksum = crc32(body);
-    head.writeUInt32BE(body.length);
-    head.writeUInt32BE(checksum, 4);
-    this.#sum = crc32(head, this.#sum);
-    return concatBytes(head, body);
+    const frame = encodeFrame(content, this.#format);
+    this.#sum = crc32(frame.subarray(0, FRAME_HEADER_BYTES), this.#sum);
+    return frame;
   }
 }
 
 export type BackupPart =
   | { readonly type: 'header'; readonly header: BackupHeader }
-  | { readonly type: 'pairs'; readonly pairs: readonly BackupPair[] };
+  | { readonly type: 'pairs'; readonly pairs: readonly BackupPair[] }
+  | { readonly type: 'deleted'; readonly keys: readonly Buffer[] }
+  | { readonly type: 'users'; readonly content: BackupUsers };
 
 export interface BackupPair extends KeyValue {
   readonly key: Buffer;
@@ -101,36 +90,75 @@ export async function* decodeBackup(readSome: (bytes: number) => Promise<Buffer>
     length += piece.length;
     return piece;
   };
-  checkMagic(await read(MAGIC.length));
-  let header: BackupHeader | undefined;
-  let last: Bytes | undefined;
-  let [pairs, sum] = [0, 0];
+  const format = formatOf(await read(MAGIC.length + 1));
+  const order = new Order();
+  let sum = 0;
   for (;;) {
     const head = await read(FRAME_HEADER_BYTES);
     if (head.length < FRAME_HEADER_BYTES) throw new BackupError('is incomplete: its end is missing');
-    const part = await readPart(head, read);
-    if (header === undefined) {
-      if (part.type !== 'header') throw new BackupError('is damaged: it does not start with a header');
-      const { type: _, ...found } = part;
-      header = found;
-      yield { type: 'header', header };
-    } else if (part.type === 'pairs') {
-      const page = part.pairs.map(ownPair);
-      for (const { key } of page) {
-        if (last !== undefined && compareBytes(last, key) >= 0)
-          throw new BackupError('is damaged: its keys are out of order');
-        last = key;
-      }
-      pairs += page.length;
-      yield { type: 'pairs', pairs: page };
-    } else {
-      const whole = part.type === 'end' && part.pairs === pairs && part.sum === sum && pairs === header.pairs;
-      if (!whole) throw new BackupError('is damaged: its end record counts other parts than the file has');
+    const frame = await readFrame(head, { format, read });
+    const part = order.next(frame, sum);
+    if (part === undefined) {
       const rest = await read(SNAPSHOT_BLOCK_BYTES + SNAPSHOT_HASH_BYTES);
       if (!mayFollow(rest, length)) throw new BackupError('is damaged: data follows its end record');
       return;
     }
+    yield part;
     sum = crc32(head, sum);
+  }
+}
+
+/** Checks which parts follow each other, and counts them. */
+class Order {
+  #header: BackupHeader | undefined;
+  #last: Bytes | undefined;
+  #pairs = 0;
+  #deleted = 0;
+  #users = 0;
+
+  /** Returns undefined for a valid end. `sum`: the checksum of all frames before. */
+  next(frame: Frame, sum: number): BackupPart | undefined {
+    const header = this.#header;
+    if (header === undefined) {
+      if (frame.type !== 'header') throw new BackupError('is damaged: it does not start with a header');
+      const { type: _, ...found } = frame;
+      this.#header = found;
+      return { type: 'header', header: found };
+    }
+    switch (frame.type) {
+      case 'pairs': {
+        const pairs = frame.pairs.map(ownPair);
+        this.#pairs += pairs.length;
+        for (const { key } of pairs) this.#ascend(key);
+        return { type: 'pairs', pairs };
+      }
+      case 'deleted': {
+        const keys = frame.keys.map(copyBytes);
+        this.#deleted += keys.length;
+        for (const key of keys) this.#ascend(key);
+        return { type: 'deleted', keys };
+      }
+      case 'users':
+        this.#users++;
+        return frame;
+      default:
+        if (frame.type === 'end' && frame.sum === sum && this.#isWhole(header, frame)) return undefined;
+        throw new BackupError('is damaged: its end record counts other parts than the file has');
+    }
+  }
+
+  /** BF4. */
+  #isWhole(header: BackupHeader, end: Extract<Frame, { type: 'end' }>): boolean {
+    const counted = end.pairs === this.#pairs && end.deleted === this.#deleted;
+    const complete = header.since !== undefined || (this.#pairs === header.pairs && this.#deleted === 0);
+    return counted && complete && this.#users === (header.withUsers ? 1 : 0);
+  }
+
+  #ascend(key: Bytes): void {
+    if (this.#last !== undefined && compareBytes(this.#last, key) >= 0) {
+      throw new BackupError('is damaged: its keys are out of order');
+    }
+    this.#last = key;
   }
 }
 
@@ -142,34 +170,16 @@ function mayFollow(rest: Buffer, length: number): boolean {
   return length % SNAPSHOT_BLOCK_BYTES === SNAPSHOT_HASH_BYTES && padding.every((byte) => byte === 0);
 }
 
-function checkMagic(bytes: Buffer): void {
-  if (bytes.length < MAGIC.length || bytes.compare(MAGIC, 0, MAGIC.length - 1, 0, MAGIC.length - 1) !== 0) {
+function formatOf(bytes: Buffer): number {
+  if (bytes.length <= MAGIC.length || bytes.compare(MAGIC, 0, MAGIC.length, 0, MAGIC.length) !== 0) {
     throw new BackupError('is not a backup of a cluster');
   }
-  const format = bytes[MAGIC.length - 1];
-  if (format !== BACKUP_FORMAT)
-    throw new BackupError(`has format ${format}; this version of remora reads format ${BACKUP_FORMAT}`);
-}
-
-async function readPart(head: Buffer, read: (bytes: number) => Promise<Buffer>): Promise<Frame> {
-  const length = head.readUInt32BE(0);
-  if (length > FRAME_BYTES_MAX) throw new BackupError('is damaged: a part has an invalid length');
-  const body = await read(length);
-  if (body.length < length) throw new BackupError('is incomplete: it is truncated');
-  if (crc32(body) !== head.readUInt32BE(4)) throw new BackupError('is damaged: a checksum does not match');
-  return decoded(() => frames.decode(unpack(body, 0)));
+  const format = bytes[MAGIC.length] ?? 0;
+  if (format >= PLAIN_FORMAT && format <= BACKUP_FORMAT) return format;
+  throw new BackupError(`has format ${format}; this version of remora reads formats up to ${BACKUP_FORMAT}`);
 }
 
 /** What is read is a slice of a frame. */
 function ownPair(pair: KeyValue): BackupPair {
   return { ...pair, key: copyBytes(pair.key), value: copyBytes(pair.value) };
-}
-
-/** Every decoding error means damage. */
-function decoded<T>(decode: () => T): T {
-  try {
-    return decode();
-  } catch (cause) {
-    throw new BackupError('is damaged: a part cannot be decoded', { cause });
-  }
 }

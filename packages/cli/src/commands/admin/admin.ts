@@ -2,12 +2,14 @@ import { Command } from 'commander';
 import type { Shell } from '../../shell.ts';
 import { examples } from '../connection.ts';
 import { compactCommand, transferLeaderCommand } from './actions.ts';
-import { backupCommand, restoreCommand } from './backup.ts';
+import { backupCommand } from './backup.ts';
 import { checkCommand } from './check.ts';
+import { importEtcdCommand } from './import-etcd.ts';
 import { nodesCommand } from './nodes.ts';
 import { operatorsCommand } from './operators.ts';
 import { addReplicaCommand, mergeCommand, moveCommand, removeReplicaCommand, splitCommand } from './range-changes.ts';
 import { hotCommand, rangesCommand } from './ranges.ts';
+import { restoreCommand } from './restore.ts';
 import { schedulersCommand } from './schedulers.ts';
 import { settingsCommand } from './settings.ts';
 import { rebalanceCommand, scatterCommand } from './spread.ts';
@@ -48,6 +50,7 @@ export function adminCommand(shell: Shell): Command {
     .addCommand(compactCommand(shell))
     .addCommand(backupCommand(shell))
     .addCommand(restoreCommand(shell))
+    .addCommand(importEtcdCommand(shell))
     .addCommand(settingsCommand(shell))
     .addCommand(unsafeRecoverCommand(shell));
 }

@@ -97,7 +97,8 @@ export class Entry implements NodeEntry {
     server.add(...etcdServices(this.#etcd, server.guard));
     server.add(healthService({ clock, isReady: () => health.readiness().ready }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
-    server.add(adminService({ backend, clock, random, master, dialer, nodes, health, known }, server.guard));
+    const admin = { backend, clock, random, master, dialer, nodes, health, known, auth: this.#auth };
+    server.add(adminService(admin, server.guard));
     server.add(authService(this.#auth, server.guard));
     server.addFrames(this.#pipe);
     server.addHttp((socket) => this.#clientHttp?.take(socket));

@@ -1,6 +1,8 @@
 import type { PlainNeed } from '@remora/auth';
 import { admin } from '@remora/protocol/remora';
 import { AdminApi, type AdminApiDeps, asUnary } from '../../admin/admin-api.ts';
+import { UsersApi } from '../../admin/users-api.ts';
+import type { AuthAdmin } from '../../authorisation/auth-admin.ts';
 import type { CallInfo } from '../../calls.ts';
 import { remoraStatus } from '../../etcd/errors.ts';
 import type { CallGuard } from './call-guard.ts';
@@ -13,7 +15,7 @@ const RESCUES: readonly PlainNeed[] = [{ type: 'root', what: 'administer the clu
 const CHECKS: readonly PlainNeed[] = [{ type: 'root', what: 'look at the cluster', withoutMasters: true, looks: true }];
 
 /** `remora.v1.Admin`, to be added to a gRPC server. */
-export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService {
+export function adminService(deps: AdminApiDeps & { readonly auth: AuthAdmin }, guard: CallGuard): GrpcService {
   const api = new AdminApi(deps);
   // Every method is the root's, before anything is done or looked up.
   const unaryOf =
@@ -28,6 +30,7 @@ export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService 
   const acts = unaryOf(api);
   const steers = unaryOf(steering);
   const looksAtSteering = unaryOf(steering, LOOKS);
+  const users = new UsersApi(deps.auth);
   return grpcService(admin.AdminService, {
     listNodes: looks(api.listNodes),
     listRanges: looks(api.listRanges),
@@ -38,6 +41,8 @@ export function adminService(deps: AdminApiDeps, guard: CallGuard): GrpcService 
     transferLeader: acts(api.transferLeader),
     compact: acts(api.compact),
     beginRestore: acts(api.beginRestore),
+    exportUsers: unaryOf(users)(users.exportUsers),
+    importUsers: unaryOf(users)(users.importUsers),
     changeRange: steers(steering.changeRange),
     scatter: steers(steering.scatter),
     rebalance: steers(steering.rebalance),
