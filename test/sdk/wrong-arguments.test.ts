@@ -397,7 +397,7 @@ const KIND_OF_OPTION: Record<string, Kind> = {
   ...{ endpoints: 'text', discover: 'flag', requestTimeout: 'duration', retry: 'options', connectTimeout: 'duration' },
   ...{ sessionTtl: 'ttl', requestBytesMax: 'count', releaseOnExit: 'flag', tracer: 'options', tls: 'options' },
   ...{ logger: 'options', journal: 'text', renewInWorker: 'flag', maxMainThreadBlock: 'duration' },
-  ...{ user: 'text', password: 'text', allowPlainText: 'flag' },
+  ...{ user: 'text', password: 'text', allowPlainText: 'flag', owner: 'text' },
 };
 /** Where a name means something else. */
 const KIND_OF: Record<string, Kind> = {
