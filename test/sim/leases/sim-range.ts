@@ -241,6 +241,7 @@ export class SimRange {
       next.done(undefined, outcome);
     };
     void EntryRun.begin(this.state, position, batch, { onOutcome }).apply();
+    this.leaseManager.applied();
   }
 
   applyAll(): void {

@@ -1,16 +1,20 @@
 import { ServiceError } from '@remora/base';
-import { type Command, decodeEntry, encodeEntry, type Query, type RangeReply } from '@remora/protocol';
+import { TTL_NEVER_MS } from '@remora/lock';
+import { type Command, decodeEntry, encodeEntry, kvRoutingKey, type Query, type RangeReply } from '@remora/protocol';
 import { expect, test, vi } from 'vitest';
 import { boot, replicaOf } from '../../test/support/booted-store.ts';
 import { CrashWorld } from '../../test/support/crash-world.ts';
+import { NO_OTHER_RANGES } from '../../test/support/no-other-ranges.ts';
 import { DESCRIPTOR, put, range, show } from '../../test/support/state-bed.ts';
 import { BORDER, commitAt, decide, prepare } from '../../test/support/txn-bed.ts';
 import { LOCK_LIMITS } from './locks/lock-limits.ts';
+import type { OtherRanges } from './reshape/other-ranges.ts';
 
 const RANGE = {
   ...DESCRIPTOR,
   replicas: [1, 2, 3].map((id) => ({ replicaId: 10 + id, nodeId: id, type: 'voter' as const })),
 };
+const KEYS = { start: kvRoutingKey(Buffer.from('a')), end: kvRoutingKey(Buffer.from('b')) };
 
 /**
  * A replica of a range that the master numbers, whose group takes down what it would propose as the leader of term 2.
@@ -485,6 +489,40 @@ test('who is told that a lease has ended lets go of what it has, though there is
     expect(proposed.flatMap((data) => decodeEntry(data).commands)).toMatchObject([{ command: commands[1] }]),
   );
   expect(refused).toEqual(['RESOURCE_EXHAUSTED']);
+  await store.stop();
+});
+
+test('a leader asks about a lease from the entry that brings it on, without periodic work (LA4, EM4)', async () => {
+  const asked: Query[] = [];
+  const others: OtherRanges = {
+    ...NO_OTHER_RANGES,
+    query: (query) => {
+      asked.push(query);
+      return () => {};
+    },
+  };
+  const { store } = await boot(new CrashWorld(1), { others, leaseAuditMs: 5 });
+  await store.createReplica(RANGE, 11);
+  const replica = replicaOf({ store });
+  replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  const commands: readonly Command[] = [
+    { type: 'noop' },
+    { type: 'leaseRefer', id: 7n, incarnation: 5, span: KEYS },
+    { type: 'leaseGrant', id: 8n, ttlMs: 60_000, attributes: {} },
+    { type: 'leaseChange', id: 8n, incarnation: 2, number: 1, ttlMs: TTL_NEVER_MS },
+  ];
+  const apply = async (command: Command) => {
+    const entry = {
+      rangeTimeMs: 1,
+      wallMs: 0,
+      epoch: RANGE.epoch,
+      commands: [{ requestId: '', deadlineMs: 0, command }],
+    };
+    const index = replica.state.applied.index + 1;
+    await replica.apply([{ index, term: 2, type: 'normal', data: encodeEntry(entry) }], replica.state.conf);
+  };
+  for (const command of commands) await apply(command);
+  await vi.waitFor(() => expect(asked.map((query) => 'id' in query && query.id).sort()).toEqual([7n, 8n]));
   await store.stop();
 });
 

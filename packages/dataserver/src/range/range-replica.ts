@@ -153,7 +153,7 @@ export class RangeReplica implements StateMachine, ServedReplica {
   /** An entry is applied completely. */
   #applied(entry: Entry): void {
     this.touched();
-    const { grants, rows, transactions } = this.#parts;
+    const { grants, leases, rows, transactions } = this.#parts;
     this.splitReasons.written(entry.data.length, this.serving);
     this.hub.flush();
     this.lockListeners.flush();
@@ -162,6 +162,7 @@ export class RangeReplica implements StateMachine, ServedReplica {
     rows.collect();
     if (this.leading && entry.term === this.leadership.ownTerm && !this.serving) this.#startServing();
     transactions.applied();
+    leases.applied();
   }
 
   roleChanged(change: RoleChange): void {
@@ -238,12 +239,11 @@ export class RangeReplica implements StateMachine, ServedReplica {
    */
   housekeep(latestMs: number): void {
     const { time, servingTerm } = this.context;
-    const { leases, statsRecomputer, queue } = this.#parts;
+    const { statsRecomputer, queue } = this.#parts;
     this.hub.trim();
     if (servingTerm === 0) return;
     time.catchUp(latestMs);
     this.members.look();
-    leases.tick();
     this.splitReasons.tick();
     statsRecomputer.tick();
     const compactTo = this.#compactor.tick(this.#deps.clock.monotonicMs(), this.state);

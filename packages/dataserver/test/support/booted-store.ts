@@ -7,6 +7,7 @@ import type { Group, GroupId, GroupOptions, LogPosition, RaftHost, RecoveredGrou
 import { Checkpointer } from '../../src/checkpointer.ts';
 import type { LockLimitOptions } from '../../src/range/locks/lock-limits.ts';
 import type { RangeReplica } from '../../src/range/range-replica.ts';
+import type { OtherRanges } from '../../src/range/reshape/other-ranges.ts';
 import { Store } from '../../src/store.ts';
 import type { CrashWorld } from './crash-world.ts';
 import { NO_OTHER_RANGES } from './no-other-ranges.ts';
@@ -96,6 +97,8 @@ export async function boot(
     readonly crashAtStep?: number;
     readonly lockLimits?: LockLimitOptions;
     readonly authRevision?: () => number;
+    readonly others?: OtherRanges;
+    readonly leaseAuditMs?: number;
   } = {},
 ) {
   const { engine, disk, crashed } = await world.boot(given.crashAtStep);
@@ -106,11 +109,12 @@ export async function boot(
   const failures: unknown[] = [];
   const store = new Store({
     ...{ nodeId: 1, engine, disk, checkpointer, host, clock, logger, recovered, drawer: NOBODY_NUMBERS },
-    ...{ dialer: NOBODY_ANSWERS, others: NO_OTHER_RANGES, knownRanges: () => [] },
+    ...{ dialer: NOBODY_ANSWERS, others: given.others ?? NO_OTHER_RANGES, knownRanges: () => [] },
     authRevision: given.authRevision ?? (() => 0),
     options: {
       ...{ watchRingBytesMax: 1_000, compactionRetentionMs: 0, outcomeBytesMax: 1_000_000, timeCarryMs: 30_000 },
       ...(given.lockLimits && { lockLimits: given.lockLimits }),
+      ...(given.leaseAuditMs !== undefined && { leaseAuditMs: given.leaseAuditMs }),
     },
     onFailure: (error) => void failures.push(error),
   });

@@ -12,7 +12,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     file: 'packages/raft/src/core/election.ts',
     find: '    s.vote = m.from;\n    s.hardDirty = true;',
     replace: '    s.vote = m.from;',
-    seed: 1,
+    seed: 3,
     caughtBy: 'packages/raft/src/core/raft.property.test.ts',
     properties: ['promise durable', 'one vote per term'],
   },
@@ -209,7 +209,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     file: 'packages/raft/src/multi/host/group/group-runner.ts',
     find: '      ...(hardState !== undefined && { hardState }),',
     replace: '      ...(hardState !== undefined && (persist?.entries.length ?? 0) === 0 && { hardState }),',
-    seed: 1,
+    seed: 2,
     caughtBy: 'packages/raft/src/multi/host/host-lease.property.test.ts',
     properties: ['promise durable'],
   },
@@ -309,7 +309,7 @@ export const RAFT_BUGS: readonly PlantedBug[] = [
     find: '      ...(hardState !== undefined && { hardState }),',
     replace:
       '      ...(hardState !== undefined && (hardState.vote !== 0 || (persist?.entries.length ?? 0) === 0) && { hardState }),',
-    seed: 1,
+    seed: 3,
     properties: ['promise durable'],
   },
   {

@@ -100,7 +100,7 @@ describe('a lease that never expires', () => {
     bed.leases.grant({ ...LEASE, ...TERMS, id: 9n, ttlMs: 60_000 });
     bed.leases.grant({ ...LEASE, ...TERMS, id: 10n });
     bed.leases.attached.attachKey(10n, Buffer.from('k'));
-    bed.empty.tick(); // there was no lease when the term began
+    bed.empty.applied(); // there was no lease when the term began (EM4)
     bed.clock.advance(ROUND_MS + SOON_MS);
     expect([bed.commands, bed.questions]).toEqual([[REVOKE], 2]);
   });

@@ -15,6 +15,8 @@
  *      at leases that have no attachments and never had any elsewhere; a range that refers to a lease looks at those
  *      that have none here (lease-audit.ts). So a later round finishes what a leader leaves undone. A look without an
  *      answer ends nothing.
+ * EM4. A range without leases has no timer. The timer begins with the entry that brings the first lease, so each round
+ *      follows within one interval, however rarely periodic work visits the range.
  */
 import { type Clock, LazyMap, type Timer } from '@remora/base';
 import { endsEmpty, type Leases } from '../../state/leases/leases.ts';
@@ -59,11 +61,11 @@ export class EmptyLeases {
   start(): void {
     this.stop();
     this.#serving = true;
-    this.tick();
+    this.applied();
   }
 
-  /** Called now and then: a range without leases has no timer. */
-  tick(): void {
+  /** EM4. Called after each entry. */
+  applied(): void {
     if (this.#serving && this.#round === undefined && this.#deps.leases.size > 0) this.#rest();
   }
 
@@ -95,7 +97,7 @@ export class EmptyLeases {
       for (const lease of leases.all()) {
         if (endsEmpty(lease) && lease.spans.length === 0 && !leases.attached.any(lease.id)) this.look(lease);
       }
-      this.tick();
+      this.applied();
     });
   }
 

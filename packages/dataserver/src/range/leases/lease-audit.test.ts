@@ -30,7 +30,7 @@ class AuditBed {
   more = 0;
   readonly audit = new LeaseAudit({
     clock: this.clock,
-    references: { size: this.references.size, all: () => this.references.values() },
+    references: this.#references(),
     intervalMs: ROUND_MS,
     span: () => SPAN,
     propose: ({ id, incarnation, span }, done) => {
@@ -52,6 +52,16 @@ class AuditBed {
       },
     },
   });
+
+  #references() {
+    const { references } = this;
+    return {
+      get size() {
+        return references.size;
+      },
+      all: () => references.values(),
+    };
+  }
 
   /** The home says which incarnation it knows (0: none) of whatever was asked last. */
   answer(incarnation: number): void {
@@ -134,5 +144,18 @@ describe('the audit of leases of other ranges', () => {
     expect(bed.ended).toEqual([]);
     bed.clock.advance(ROUND_MS);
     expect(bed.ids).toEqual([7n, 7n]);
+  });
+
+  test('begins again with the first reference, and has no timer without one (LA4)', () => {
+    bed.references.clear();
+    bed.answer(5);
+    bed.answer(5);
+    bed.clock.advance(9 * ROUND_MS);
+    expect([bed.ids, bed.clock.pendingTimers]).toEqual([[7n, 8n], 0]);
+    bed.references.set(9, { id: 9n, incarnation: 5 });
+    bed.audit.applied();
+    bed.audit.applied();
+    bed.clock.advance(ROUND_MS);
+    expect(bed.ids).toEqual([7n, 8n, 9n]);
   });
 });

@@ -9,6 +9,8 @@
  * LA2. Then the lease ends here, as if the home had notified this range (LC2, LC3 of lease-commands.ts): within the
  *      range's keys, for this incarnation alone, until nothing is left.
  * LA3. A missing answer means nothing, and so does an answer to a question of an earlier term.
+ * LA4. A range without references has no timer. The timer begins with the entry that brings the first reference, so a
+ *      reference is asked about within one interval, however rarely periodic work visits the range.
  */
 import type { Clock, ServiceError, Span, Timer } from '@remora/base';
 import type { LeaseCommand, QueryResult } from '@remora/protocol';
@@ -59,11 +61,11 @@ export class LeaseAudit {
   start(): void {
     this.stop();
     this.#serving = true;
-    this.tick();
+    this.applied();
   }
 
-  /** Called now and then: a range without references has no timer. */
-  tick(): void {
+  /** LA4. Called after each entry. */
+  applied(): void {
     if (this.#serving && !this.#busy && this.#deps.references.size > 0) this.#rest();
   }
 

@@ -135,10 +135,10 @@ export class LeaseManager {
     this.#registrar.abandon(error);
   }
 
-  /** Called now and then while this replica serves. */
-  tick(): void {
-    this.#audit.tick();
-    this.#empty.tick();
+  /** Called after each entry, which may have brought a lease or a reference. */
+  applied(): void {
+    this.#audit.applied();
+    this.#empty.applied();
   }
 
   /** The range has other keys now, and perhaps other leases. */
