@@ -26,9 +26,12 @@ const FAMILIES = {
   ranges: { says: 'Measures clusters of three nodes with several ranges, through the SDK, on this machine', peers: [] },
   locks: {
     says: 'Measures locks of a cluster of three nodes, through the SDK, on this machine',
-    peers: ['etcd', 'redlock', 'redis', 'bare'],
+    peers: ['etcd', 'redlock', 'redis', 'bare', 'secure'],
   },
-  etcd: { says: "Measures etcd's API of a cluster of three nodes, by clients that cost little", peers: ['etcd'] },
+  etcd: {
+    says: "Measures etcd's API of a cluster of three nodes, by clients that cost little",
+    peers: ['etcd', 'secure'],
+  },
 } as const;
 type Family = keyof typeof FAMILIES;
 

@@ -1,4 +1,5 @@
 /** The operations that are measured, through the SDK and through etcd's own API. */
+import { readFileSync } from 'node:fs';
 import { Metadata, type ServiceError } from '@grpc/grpc-js';
 import { type KVClient, PutRequest, RangeRequest, type v3lockpb } from '@remora/protocol/etcd';
 import { connect, type HeldLock } from 'remora';
@@ -39,8 +40,9 @@ export async function openHandoff(load: LoadArguments): Promise<HandoffDriver> {
 
 // ---------------------------------------------------------------------------------------------------- SDK
 
-async function openSdk({ workload, endpoints }: LoadArguments): Promise<Driver> {
-  const client = await connect({ endpoints });
+async function openSdk({ workload, endpoints, tls }: LoadArguments): Promise<Driver> {
+  const files = tls && { ca: readFileSync(tls.ca), cert: readFileSync(tls.cert), key: readFileSync(tls.key) };
+  const client = await connect({ endpoints, ...(files !== undefined && { tls: files }) });
   const close = (): Promise<void> => client.close();
   if (workload === 'lock') {
     const operation = async (worker: number, n: number): Promise<void> => {

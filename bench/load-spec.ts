@@ -6,6 +6,8 @@ export interface LoadArguments {
   readonly workload: 'put' | 'get' | 'lock' | 'handoff' | 'writer' | 'contended' | 'queue';
   /** Gateways or members, the one to use first. */
   readonly endpoints: readonly string[];
+  /** Paths; for `sdk` alone. */
+  readonly tls?: { readonly ca: string; readonly cert: string; readonly key: string };
   readonly inflight: number;
   readonly firstWorker?: number;
   readonly seconds: number;

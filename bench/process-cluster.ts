@@ -21,6 +21,18 @@ export interface MemberAddress {
   readonly health: string;
 }
 
+/** How clients get in where they have to say who they are. */
+export interface Access {
+  /** Paths of the authority's certificate, and of a user's certificate and key. */
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+  /** Called once, when all members are ready for the first time. */
+  prepare(clientAddress: string): Promise<void>;
+  /** For programs that cannot show a certificate. */
+  token(clientAddress: string): Promise<string>;
+}
+
 /** What tells one kind of server from another. */
 export interface ServerKind {
   readonly name: string;
@@ -31,6 +43,8 @@ export interface ServerKind {
   isLeader(member: MemberAddress): Promise<boolean>;
   /** The API that a workload goes through. */
   api(workload: LoadSpec['workload']): LoadArguments['api'];
+  /** Undefined: anybody may do anything, in plain text. */
+  readonly access?: Access;
   /** Takes `LoadArguments` as JSON behind it. */
   readonly loadProgram: readonly [string, ...string[]];
 }
@@ -57,6 +71,10 @@ export class ProcessCluster implements Killable {
     return this.#kind.name;
   }
 
+  get access(): Access | undefined {
+    return this.#kind.access;
+  }
+
   get workloads(): readonly Workload[] {
     return this.#kind.workloads;
   }
@@ -71,6 +89,7 @@ export class ProcessCluster implements Killable {
       return { address: { name, dataDir, client, peer, http, health }, child: undefined };
     });
     await this.repair();
+    await this.#kind.access?.prepare(await this.entryAddress());
   }
 
   async repair(): Promise<void> {
@@ -116,13 +135,15 @@ export class ProcessCluster implements Killable {
   async load({ workload, inflight, seconds, firstWorker = 0 }: LoadSpec): Promise<LoadCommand> {
     const [, entry] = await this.#leaderAndEntry();
     const others = this.#members.filter((member) => member !== entry);
+    const { access } = this.#kind;
     const args: LoadArguments = {
       api: this.#kind.api(workload),
       workload: workload === 'unary-put' ? 'put' : workload === 'unary-get' ? 'get' : workload,
-      endpoints: [entry, ...others].map(({ address }) => address.client),
+      endpoints: [entry, ...others].map(({ address }) => `${access === undefined ? '' : 'https://'}${address.client}`),
       inflight,
       firstWorker,
       seconds,
+      ...(access !== undefined && { tls: { ca: access.ca, cert: access.cert, key: access.key } }),
     };
     return { command: [...this.#kind.loadProgram, JSON.stringify(args)] };
   }

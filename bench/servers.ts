@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isUsable } from '../test/e2e/node-process.ts';
 import { compiledBench } from './compiled-bench.ts';
-import { type MemberAddress, ProcessCluster, type ServerKind } from './process-cluster.ts';
+import { type Access, type MemberAddress, ProcessCluster, type ServerKind } from './process-cluster.ts';
 import { nodeCommand } from './profiled.ts';
 import type { EntryChoice } from './system.ts';
 
@@ -24,19 +24,32 @@ export interface RemoraSettings extends ServerSettings {
   readonly profileDir: string | undefined;
 }
 
-export function remora({ name, root, profileDir, ...settings }: RemoraSettings): ProcessCluster {
+export interface RemoraVariant {
+  readonly access?: Access;
+  /** More flags of a member. */
+  flags?(member: string): Readonly<Record<string, string>>;
+}
+
+export function remora(
+  { name, root, profileDir, ...settings }: RemoraSettings,
+  { access, flags }: RemoraVariant = {},
+): ProcessCluster {
   const program = join(root, 'packages/cli/bin/remora.mjs');
   const node = (who: string) => nodeCommand(profileDir, `${name}-${who}`);
   const kind: ServerKind = {
     name,
     workloads: ['put', 'get', 'lock', 'unary-put', 'unary-get', 'handoff'],
     cwd: settings.dir,
-    command: (member, all) => [...node(member.name), program, 'node', ...remoraFlags(member, all)],
-    isReady: async ({ http }) => {
-      const body = await get(http, '/ready');
+    command: (member, all) => [
+      ...node(member.name),
+      ...[program, 'node', ...remoraFlags(member, all), ...asArguments(flags?.(member.name) ?? {})],
+    ],
+    isReady: async ({ health }) => {
+      const body = await get(health, '/ready');
       return body !== undefined && isUsable(body);
     },
-    isLeader: async ({ http }) => /^remora_range_leader(\{.*\})? 1$/m.test((await get(http, '/metrics')) ?? ''),
+    isLeader: async ({ health }) => /^remora_range_leader(\{.*\})? 1$/m.test((await get(health, '/metrics')) ?? ''),
+    ...(access !== undefined && { access }),
     api: (workload) => (workload.startsWith('unary') ? 'etcd' : 'sdk'),
     loadProgram: [...node('client'), compiledBench(root, LOAD_PROGRAM)],
   };
@@ -78,6 +91,10 @@ function remoraFlags(
     // What is measured is one range, however long the load lasts.
     'auto-split': 'false',
   };
+  return asArguments(flags);
+}
+
+function asArguments(flags: Readonly<Record<string, string>>): string[] {
   return Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, value]);
 }
 
@@ -94,7 +111,7 @@ function etcdFlags({ name, dataDir, client, peer }: MemberAddress, all: readonly
     logger: 'zap',
     'log-outputs': 'stderr',
   };
-  return Object.entries(flags).flatMap(([flag, value]) => [`--${flag}`, value]);
+  return asArguments(flags);
 }
 
 function portOf(address: string): string {

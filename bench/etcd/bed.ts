@@ -7,6 +7,7 @@ import { median } from '../../test/support/quantile.ts';
 import { cpuMicros } from '../proc.ts';
 import type { ProcessCluster } from '../process-cluster.ts';
 import type { CaseBar, CaseContext } from '../raft/case.ts';
+import { secureRemora } from '../secure-remora.ts';
 import { etcd, remora } from '../servers.ts';
 import type { EntryChoice, ServerProcess } from '../system.ts';
 
@@ -27,18 +28,21 @@ export interface Measured {
   readonly runs: readonly LoadFigures[];
 }
 
-/** Runs `use` with clusters of the product, of the baseline and of etcd, whichever were asked for. */
+/** Runs `use` with clusters of the product, of the baseline and of the peers that the case can do with. */
 export async function withClusters<T>(
   context: CaseContext,
   entry: EntryChoice,
   use: (clusters: readonly ProcessCluster[]) => Promise<T>,
+  able: readonly string[] = ['etcd'],
 ): Promise<T> {
-  const { root, baseline, peers, profileDir } = context;
+  const { root, baseline, profileDir } = context;
+  const peers = context.peers.filter((peer) => able.includes(peer));
   const dir = join(context.dir, entry);
   mkdirSync(dir, { recursive: true });
   const clusters = [remora({ name: 'remora', root, dir, entry, profileDir })];
   if (baseline !== undefined) clusters.push(remora({ name: 'baseline', root: baseline, dir, entry, profileDir }));
   if (peers.includes('etcd')) clusters.push(etcd({ root, dir, entry }));
+  if (peers.includes('secure')) clusters.push(secureRemora({ name: 'secure', root, dir, entry, profileDir }));
   try {
     for (const cluster of clusters) {
       context.progress(`starting ${cluster.name} ...`);
@@ -172,14 +176,15 @@ export function rateBar(
   measured: readonly Measured[],
   load: string,
   least: number,
-  other = 'etcd',
+  { subject = 'remora', other = 'etcd' }: { readonly subject?: string; readonly other?: string } = {},
 ): readonly CaseBar[] {
   const rate = (system: string): number => {
     const found = measured.find((each) => each.load === load && each.system === system);
     return found === undefined ? 0 : median(found.runs.map(({ opsPerSecond }) => opsPerSecond));
   };
-  const [own, theirs] = [rate('remora'), rate(other)];
+  const [own, theirs] = [rate(subject), rate(other)];
   if (own === 0 || theirs === 0) return [];
   const value = own / theirs;
-  return [{ text: `${load}: at least ${least} of ${other}`, value, unit: '×', met: value >= least }];
+  const text = `${load}${subject === 'remora' ? '' : `, ${subject}`}: at least ${least} of ${other}`;
+  return [{ text, value, unit: '×', met: value >= least }];
 }

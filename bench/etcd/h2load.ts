@@ -32,6 +32,7 @@ export async function h2load(
   seconds: number,
 ): Promise<LoadFigures> {
   const address = await cluster.entryAddress();
+  const { access } = cluster;
   const body = join(dir, `body-${cluster.name}`);
   const head = Buffer.alloc(5);
   head.writeUInt32BE(load.message.length, 1);
@@ -39,7 +40,9 @@ export async function h2load(
   const args = [
     ...['-c', load.connections, '-m', load.streams, '-t', 1, '-d', body],
     ...['-H', 'content-type: application/grpc', '-H', 'te: trailers'],
-    `http://${address}${load.path}`,
+    // A client that offers HTTP/1.1, too, gets HTTP/1.1: it may be a browser.
+    ...(access === undefined ? [] : ['--npn-list', 'h2', '-H', `token: ${await access.token(address)}`]),
+    `${access === undefined ? 'http' : 'https'}://${address}${load.path}`,
   ].map(String);
   const probe = await run(['-D', String(PROBE_SECONDS), ...args]);
   const count = Math.max(load.connections * load.streams, Math.round(probe.rate * seconds));

@@ -4,6 +4,7 @@ import { measureRun, type RunResult } from '../measure.ts';
 import type { CaseBar, CaseContext } from '../raft/case.ts';
 import { RedisSystem } from '../redis-system.ts';
 import { type LoadReport, type Summary, summaryOf } from '../report.ts';
+import { secureRemora } from '../secure-remora.ts';
 import { etcd, remora } from '../servers.ts';
 import type { LoadSpec, Role, System } from '../system.ts';
 
@@ -42,6 +43,7 @@ function systemsOf({ root, dir, peers, baseline, profileDir }: CaseContext, able
     if (!able.includes(peer)) continue;
     if (peer === 'etcd') systems.push(etcd({ root, dir, entry: 'leader' }));
     if (peer === 'bare') systems.push(new BareSystem({ root, dir, profileDir }));
+    if (peer === 'secure') systems.push(secureRemora({ name: 'secure', root, ...settings }));
     if (peer === 'redis' || peer === 'redlock') systems.push(new RedisSystem(peer, { root, dir }));
   }
   return systems;
@@ -117,9 +119,15 @@ export function found(measured: readonly Measured[], system: string, inflight: n
  */
 export function throughputBar(
   measured: readonly Measured[],
-  { peer, inflight, least, what }: { peer: string; inflight: number; least: number; what: string },
+  {
+    subject = 'remora',
+    peer,
+    inflight,
+    least,
+    what,
+  }: { subject?: string; peer: string; inflight: number; least: number; what: string },
 ): readonly CaseBar[] {
-  const [own, theirs] = [found(measured, 'remora', inflight), found(measured, peer, inflight)];
+  const [own, theirs] = [found(measured, subject, inflight), found(measured, peer, inflight)];
   if (own === undefined || theirs === undefined || theirs.summary.opsPerSecond === 0) return [];
   const value = own.summary.opsPerSecond / theirs.summary.opsPerSecond;
   const text = `${what}, ${inflight} in flight: at least ${least} of ${peer}`;

@@ -4,7 +4,13 @@
  * The header of a response, its first field, is skipped: etcd's member and cluster ids take 64 bits, while the
  * generated code, made for this project's server, reads them as numbers.
  */
-import { type Client, credentials, makeGenericClientConstructor, type ServiceDefinition } from '@grpc/grpc-js';
+import {
+  type ChannelCredentials,
+  type Client,
+  credentials,
+  makeGenericClientConstructor,
+  type ServiceDefinition,
+} from '@grpc/grpc-js';
 import {
   type KVClient,
   KVService,
@@ -16,8 +22,9 @@ import {
 
 const HEADER_TAG = 0x0a;
 
-export function kvClient(address: string): KVClient {
-  return clientOf(KVService, address) as KVClient;
+/** `channel`: TLS, and who connects; undefined: plain text. */
+export function kvClient(address: string, channel?: ChannelCredentials): KVClient {
+  return clientOf(KVService, address, channel) as KVClient;
 }
 
 export function leaseClient(address: string): LeaseClient {
@@ -32,13 +39,13 @@ export function electionClient(address: string): v3electionpb.ElectionClient {
   return clientOf(v3electionpb.ElectionService, address) as v3electionpb.ElectionClient;
 }
 
-function clientOf(service: ServiceDefinition, address: string): Client {
+function clientOf(service: ServiceDefinition, address: string, channel = credentials.createInsecure()): Client {
   const methods = Object.entries(service).map(([name, method]) => {
     const responseDeserialize = (bytes: Buffer) => method.responseDeserialize(withoutHeader(bytes));
     return [name, { ...method, responseDeserialize }];
   });
   const Constructor = makeGenericClientConstructor(Object.fromEntries(methods), 'bench');
-  return new Constructor(address, credentials.createInsecure());
+  return new Constructor(address, channel);
 }
 
 function withoutHeader(bytes: Buffer): Buffer {

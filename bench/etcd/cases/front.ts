@@ -1,16 +1,19 @@
 /**
  * What unary calls of etcd's API cost, by h2load: ranges of one key and puts of 64 bytes. They are sent one at a time,
- * 64 at a time on one connection, and 64 on each of four. `--peer etcd` and `--baseline` are measured by turns. Of
- * h2load's times the mean and the maximum of a run are shown.
+ * 64 at a time on one connection, and 64 on each of four. `--peer etcd`, `--peer secure` (TLS and authentication) and
+ * `--baseline` are measured by turns. Of h2load's times the mean and the maximum of a run are shown.
  *
  * Before and after each run of puts, the revision is asked for: it has to have grown by as many puts as were answered.
  *
  * Settings: do=range,put  load=1x1,1x64,4x64 (connections × streams)  entry=leader,follower
  */
+
+import { readFileSync } from 'node:fs';
+import { credentials } from '@grpc/grpc-js';
 import { type KVClient, PutRequest, RangeRequest } from '@remora/protocol/etcd';
 import { kvClient } from '../../../test/support/etcd-clients.ts';
 import type { ProcessCluster } from '../../process-cluster.ts';
-import { type CaseContext, type CaseResult, wordsOf } from '../../raft/case.ts';
+import { type CaseBar, type CaseContext, type CaseResult, wordsOf } from '../../raft/case.ts';
 import { table } from '../../report.ts';
 import { byTurns, cells, HEAD, type LoadFigures, type Measured, rateBar, withClusters } from '../bed.ts';
 import { h2load, needH2load } from '../h2load.ts';
@@ -18,7 +21,7 @@ import { h2load, needH2load } from '../h2load.ts';
 const KEY = Buffer.from('bench/front');
 const VALUE = Buffer.alloc(64, 'x');
 /** Of etcd's rate. */
-const LEAST = { range: 2, put: 1.5, single: 0.9, follower: 1 } as const;
+const LEAST = { range: 2, put: 1.5, single: 0.9, follower: 1, secure: 0.6 } as const;
 
 export const SETTINGS = ['do', 'load', 'entry'];
 
@@ -28,18 +31,25 @@ export async function run(context: CaseContext): Promise<CaseResult> {
   needH2load();
   const measured: Measured[] = [];
   for (const entry of wordsOf(context, 'entry', ['leader', 'follower'])) {
-    await withClusters(context, entry, async (clusters) => {
-      for (const cluster of clusters) await put(kvClient(await cluster.entryAddress()));
-      for (const what of wordsOf<Done>(context, 'do', ['range', 'put'])) {
-        for (const level of wordsOf(context, 'load', ['1x1', '1x64', '4x64'])) {
-          const name = `${what} ${level}, ${entry}`;
-          measured.push(...(await byTurns(context, clusters, name, (cluster) => load(context, cluster, what, level))));
+    await withClusters(
+      context,
+      entry,
+      async (clusters) => {
+        for (const cluster of clusters) await put(await kvClientOf(cluster));
+        for (const what of wordsOf<Done>(context, 'do', ['range', 'put'])) {
+          for (const level of wordsOf(context, 'load', ['1x1', '1x64', '4x64'])) {
+            const name = `${what} ${level}, ${entry}`;
+            measured.push(
+              ...(await byTurns(context, clusters, name, (cluster) => load(context, cluster, what, level))),
+            );
+          }
         }
-      }
-    });
+      },
+      ['etcd', 'secure'],
+    );
   }
   const bars = [...new Set(measured.map(({ load: name }) => name))].flatMap((name) =>
-    rateBar(measured, name, leastOf(name)),
+    rateBar(measured, name, leastOf(name)).concat(secureBar(measured, name)),
   );
   return { data: measured, text: table(HEAD, measured.map(cells)), bars };
 }
@@ -50,9 +60,14 @@ function leastOf(name: string): number {
   return name.startsWith('put') ? LEAST.put : LEAST.range;
 }
 
+/** A cluster with TLS and authentication, in proportion to one without. */
+function secureBar(measured: readonly Measured[], name: string): readonly CaseBar[] {
+  return name.includes('4x64') ? rateBar(measured, name, LEAST.secure, { subject: 'secure', other: 'remora' }) : [];
+}
+
 async function load(context: CaseContext, cluster: ProcessCluster, what: Done, level: string): Promise<LoadFigures> {
   const [connections = 1, streams = 1] = level.split('x').map(Number);
-  const client = kvClient(await cluster.entryAddress());
+  const client = await kvClientOf(cluster);
   const before = what === 'put' ? await versionOf(client) : 0;
   const message = what === 'put' ? concat(field(1, KEY), field(2, VALUE)) : field(1, KEY);
   const path = what === 'put' ? '/etcdserverpb.KV/Put' : '/etcdserverpb.KV/Range';
@@ -61,6 +76,14 @@ async function load(context: CaseContext, cluster: ProcessCluster, what: Done, l
   client.close();
   if (what === 'put' && added < figures.ops) throw new Error(`${figures.ops} puts were answered, and ${added} applied`);
   return figures;
+}
+
+async function kvClientOf(cluster: ProcessCluster): Promise<KVClient> {
+  const { access } = cluster;
+  const address = await cluster.entryAddress();
+  if (access === undefined) return kvClient(address);
+  const [ca, key, cert] = [access.ca, access.key, access.cert].map((path) => readFileSync(path));
+  return kvClient(address, credentials.createSsl(ca, key, cert));
 }
 
 /** How often the key was put. */
