@@ -5,6 +5,7 @@
  */
 import { countApplying, nextCommitted, wantEntries, wantsApplyRead } from './entry-reads.ts';
 import { sendAppends } from './leader.ts';
+import { commitToPersist } from './membership/forced.ts';
 import type { CoreState } from './state.ts';
 import { type Entry, NO_REPLICA, type PersistMark, type Ready, type ReplicaId, type Role } from './types.ts';
 
@@ -69,15 +70,16 @@ export class Readies {
     const mark: PersistMark = { sequence: s.gate.open() };
     const entries = s.log.openMark();
     // The commit index alone does not justify an fsync: it is written along with other changes.
-    const hard = s.hardDirty || s.commit !== s.persistedCommit;
+    const commit = commitToPersist(s);
+    const hard = s.hardDirty || commit !== s.persistedCommit;
     const snapshot = s.restartAt;
     s.hardDirty = false;
-    s.persistedCommit = s.commit;
+    s.persistedCommit = commit;
     s.restartAt = undefined;
     return {
       mark,
       entries,
-      ...(hard ? { hardState: { term: s.term, vote: s.vote, commit: s.commit } } : undefined),
+      ...(hard ? { hardState: { term: s.term, vote: s.vote, commit } } : undefined),
       ...(snapshot === undefined ? undefined : { snapshot }),
     };
   }

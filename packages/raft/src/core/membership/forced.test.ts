@@ -61,6 +61,14 @@ describe('a replica that is left alone', () => {
     expect(take(core).committed.map(({ index }) => index)).toEqual([2, 3]);
   });
 
+  test('writes the entry together with a commit index that includes it, so that a crash undoes nothing (FC2)', () => {
+    const core = bereaved();
+    const { index, term } = core.forceAlone(CONTEXT) as LogPosition;
+    const { persist } = core.ready();
+    expect([persist?.entries.at(-1)?.index, persist?.hardState]).toEqual([index, { term, vote: 1, commit: index }]);
+    expect(core.commit).toBe(1);
+  });
+
   test('does not do it again before it leads (FC5)', () => {
     const core = bereaved();
     core.forceAlone(CONTEXT);

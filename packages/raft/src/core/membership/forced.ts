@@ -4,8 +4,9 @@
  * FC1. The replica makes itself the only member by an entry after everything in its log. It appends the entry in a new
  *      term in which it votes for itself, so no other replica can lead in that term. All earlier entries of the log
  *      commit with it, because some of them may have been acknowledged by the lost replicas.
- * FC2. The entry counts once it is durable here, not before. A crash before that leaves the group as it was, or with an
- *      extra entry that nobody counts; the recovery is then repeated.
+ * FC2. The entry counts once it is durable here, not before. A crash before that leaves the group as it was; the
+ *      recovery is then repeated. A commit index that includes the entry is in the same record of the log: a crash
+ *      after the entry was applied, and its effect reported, must not leave an entry that needs the lost majority.
  * FC3. The entry is applied like any other change, wherever it stands in the log and from any configuration, including
  *      joint ones (conf-change.ts M5). Afterwards the replica elects itself and works as usual.
  * FC4. This is safe only if the excluded replicas never continue by themselves: if they had a majority, there would be
@@ -35,6 +36,12 @@ export function forceAlone(s: CoreState, context: ConfChange['context']): LogPos
   becomeFollower(s, term, NO_REPLICA);
   s.forcedAt = { index, term };
   return { index, term };
+}
+
+/** The commit index to write with what is persisted now. (FC2) */
+export function commitToPersist({ forcedAt, log, commit }: CoreState): number {
+  if (forcedAt === undefined || !log.matches(forcedAt.index, forcedAt.term)) return commit;
+  return Math.max(commit, forcedAt.index);
 }
 
 /** Something became durable. (FC2) */
