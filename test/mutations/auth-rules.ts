@@ -55,6 +55,17 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     killedBy: { file: AUTHENTICATOR, test: 'users are known, and log in, while the masters are lost (AU6)' },
   },
   {
+    name: 'refused-watches-are-created',
+    rule: 'a caller who may not watch gets the one message of etcd (watch-stream.ts W7)',
+    file: 'packages/gateway/src/etcd/watch-stream.ts',
+    find: 'this.#endEarly(watch, refusal, 0, true);',
+    replace: 'this.#endEarly(watch, refusal, 0, false);',
+    killedBy: {
+      file: 'packages/gateway/src/etcd/watch-stream.test.ts',
+      test: 'refuses a caller who may not watch as created and canceled at once, with no id and the text of etcd',
+    },
+  },
+  {
     name: 'refused-commands-are-sent',
     rule: 'a request that is not allowed never reaches a range (authorised-backend.ts AB1)',
     file: 'packages/gateway/src/authorisation/decisions.ts',

@@ -106,8 +106,8 @@ export const FOUNDING_RULES: readonly RuleMutation[] = [
     name: 'refusals-are-not-recorded',
     rule: 'every refusal is recorded (audited-calls.ts AC1)',
     file: AUDITED,
-    find: 'if (isAlways || isWrite || isRefusal(error))',
-    replace: 'if (isAlways || isWrite)',
+    find: 'steered.length > 0 || isRefusal(error)',
+    replace: 'steered.length > 0',
     killedBy: { file: BACKEND_TEST, test: 'has every refusal, with its caller, and of which need (AC1)' },
   },
   {
@@ -119,6 +119,58 @@ export const FOUNDING_RULES: readonly RuleMutation[] = [
     killedBy: {
       file: BACKEND_TEST,
       test: 'has what steers locks or administers, with its outcome, also while authentication is off (AC1)',
+    },
+  },
+  {
+    name: 'ends-of-sessions-are-not-recorded',
+    rule: 'to end or change a session of another user is recorded (audited-calls.ts AC4)',
+    file: AUDITED,
+    find: "return need.what === 'end' || need.what === 'change';",
+    replace: "return need.what === 'change';",
+    killedBy: {
+      file: BACKEND_TEST,
+      test: 'has the end of a session of another user, by boss, with its owner (AC1, AC4)',
+    },
+  },
+  {
+    name: 'root-ends-sessions-unseen',
+    rule: 'an audit log shows whose session root ends (decisions.ts DE3)',
+    file: 'packages/gateway/src/authorisation/decisions.ts',
+    find: 'return isAudited === true && ',
+    replace: 'return false && ',
+    killedBy: {
+      file: BACKEND_TEST,
+      test: 'has the end of a session of another user, by root, with its owner (AC1, AC4)',
+    },
+  },
+  {
+    name: 'questions-without-an-audit-log',
+    rule: 'without an audit log, root costs no question about a lease (audited-calls.ts AC3)',
+    file: 'packages/gateway/src/authorisation/decisions.ts',
+    find: 'return isAudited === true && ',
+    replace: 'return ',
+    killedBy: { file: BACKEND_TEST, test: 'costs no question about a lease without an audit log (AC3)' },
+  },
+  {
+    name: 'later-decisions-are-not-recorded',
+    rule: 'a session of another user is recorded by whichever decision found it (audited-calls.ts AC4)',
+    file: 'packages/gateway/src/authorisation/request-clearance.ts',
+    find: 'this.ofLeases = leases.needs;',
+    replace: '',
+    killedBy: {
+      file: BACKEND_TEST,
+      test: 'has the end of a session of another user that is decided about only when a range knows a newer revision (AC4)',
+    },
+  },
+  {
+    name: 'own-sessions-are-recorded',
+    rule: "the end of one's own session is a write (audited-calls.ts AC2)",
+    file: AUDITED,
+    find: 'need.owner === undefined || need.owner === principal?.name',
+    replace: 'need.owner === undefined',
+    killedBy: {
+      file: BACKEND_TEST,
+      test: "has neither the end of one's own session nor of a lease of plain keys, which are writes (AC2, AC4)",
     },
   },
   {

@@ -18,7 +18,7 @@ export {
 export { checkToken, readToken, signToken, TOKEN_LIFE_MS } from './credentials/tokens.ts';
 export { AUTH_TRUST_MS, KnownAuth, type KnownAuthDeps } from './known-auth.ts';
 export { needsOfCommand, needsOfQuery } from './needs/command-needs.ts';
-export { isPlain, type LeaseNeed, type Need, type PlainNeed } from './needs/need.ts';
+export { isPlain, type LeaseNeed, type Need, type OwnerNeed, type PlainNeed } from './needs/need.ts';
 export { passwordThread } from './node/password-thread.ts';
 export { Authority, needText, spanText, type Verdict } from './permissions/authority.ts';
 export {

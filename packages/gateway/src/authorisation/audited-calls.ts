@@ -5,11 +5,22 @@
  *      needs the role root or the verb `steer`, when its outcome is known.
  * AC2. Other commands that succeed are recorded if the operator asks for writes. Reads that are allowed never are.
  * AC3. Without an audit log a request costs one look at a field.
+ * AC4. To end or change a session of another user is to steer, too. Whose it is, is known once the request is decided
+ *      about (decisions.ts DE3). While authentication is off, sessions are nobody's in particular.
  */
-import { type Audit, type Need, needsOfCommand, needText, type PlainNeed, type Principal } from '@remora/auth';
+import {
+  type Audit,
+  type Need,
+  needsOfCommand,
+  needText,
+  type OwnerNeed,
+  type PlainNeed,
+  type Principal,
+} from '@remora/auth';
 import type { ServiceError } from '@remora/base';
-import type { Command, CommandResult, Query, QueryResult } from '@remora/protocol';
+import { type Command, type CommandResult, NO_OWNER, type Query, type QueryResult } from '@remora/protocol';
 import type { BackendDone, RequestOptions } from '../backend.ts';
+import type { RequestClearance } from './request-clearance.ts';
 
 const REFUSALS = new Set(['UNAUTHENTICATED', 'PERMISSION_DENIED']);
 
@@ -20,13 +31,21 @@ export class AuditedCalls {
     this.#audit = audit;
   }
 
-  command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): BackendDone<CommandResult> {
+  command(
+    command: Command,
+    options: RequestOptions,
+    clearance: Pick<RequestClearance, 'ofLeases'>,
+    done: BackendDone<CommandResult>,
+  ): BackendDone<CommandResult> {
     if (!this.#audit.isOn) return done; // AC3
     const needs = needsOfCommand(command);
     const isAlways = needs.some(isAdministration);
     return (error, reply) => {
       const isWrite = error === undefined && this.#audit.writes;
-      if (isAlways || isWrite || isRefusal(error)) this.#ended(actionOfCommand(command), options, needs, error);
+      const steered = clearance.ofLeases.filter((need) => isSteeringOfSession(need, options.principal));
+      if (isAlways || isWrite || steered.length > 0 || isRefusal(error)) {
+        this.#ended(actionOfCommand(command), options, steered.length > 0 ? steered : needs, error);
+      }
       done(error, reply);
     };
   }
@@ -82,6 +101,12 @@ function isAdministration(need: Need): boolean {
   return (need.type === 'lock' || need.type === 'locks') && need.verb === 'steer';
 }
 
+/** AC4. */
+function isSteeringOfSession(need: PlainNeed, principal: Principal | undefined): boolean {
+  if (need.type !== 'owner' || need.owner === undefined || need.owner === principal?.name) return false;
+  return need.what === 'end' || need.what === 'change';
+}
+
 function actionOfCommand(command: Command): string {
   if (command.type === 'kv') return command.op.type;
   return command.type === 'lock' ? `lock.${command.command.type}` : command.type;
@@ -104,13 +129,18 @@ function targetOf(need: Need): readonly string[] {
     case 'session':
       return [`${need.use} the session ${hex(need.lease)}`];
     case 'owner':
-      return [`${need.what} the session ${hex(need.lease)}`];
+      return [`${need.what} the session ${hex(need.lease)} of ${ownerText(need)}`];
     case 'sessions':
       return [`list the sessions of ${need.owner === undefined ? 'all users' : `the user "${need.owner}"`}`];
     case 'root':
     case 'anyUser':
       return [];
   }
+}
+
+function ownerText({ owner }: OwnerNeed): string {
+  if (owner === undefined) return 'nobody';
+  return owner === NO_OWNER ? 'no user' : `the user ${JSON.stringify(owner)}`;
 }
 
 /** As clients show ids of leases. */

@@ -51,7 +51,11 @@ const KEEP_ALIVE: Query = { type: 'leaseKeepAlive', id: 7n, incarnation: 1 };
 /** What reaches the ranges. */
 class Ranges implements ClearedBackend {
   readonly nodeId = 1;
-  readonly commands: { readonly command: Command; readonly clearance: Clearance }[] = [];
+  readonly commands: {
+    readonly command: Command;
+    readonly clearance: Clearance;
+    readonly done: BackendDone<CommandResult>;
+  }[] = [];
   readonly queries: { readonly query: Query; readonly clearance: Clearance }[] = [];
   readonly recalled: string[] = [];
   leaseQuestions = 0;
@@ -79,7 +83,7 @@ class Ranges implements ClearedBackend {
   outcome: ServiceError | 'done' | undefined;
 
   commandFor(clearance: Clearance, command: Command, _terms: object, done: BackendDone<CommandResult>): () => void {
-    this.commands.push({ command, clearance });
+    this.commands.push({ command, clearance, done });
     if (this.outcome instanceof ServiceError) done(this.outcome, undefined);
     else if (this.outcome === 'done') done(undefined, {} as BackendReply<CommandResult>);
     return () => {};
@@ -103,14 +107,14 @@ class Ranges implements ClearedBackend {
   rangeTimeMs = () => 0;
 }
 
-function bed(first: AuthImage | 'unknown' = image(5), writes = false) {
+function bed(first: AuthImage | 'unknown' = image(5), writes = false, isOn = true) {
   const clock = new ManualClock();
   const known = new KnownAuth({ clock, hurry: () => {} });
   const learn = (one: AuthImage): void => known.learn(one, clock.monotonicMs());
   if (first !== 'unknown') learn(first);
   const ranges = new Ranges();
   const recorded: AuditEvent[] = [];
-  const audit: Audit = { isOn: true, writes, record: (event) => void recorded.push(event) };
+  const audit: Audit = { isOn, writes, record: (event) => void recorded.push(event) };
   const backend = new AuthorisedBackend({ ranges, known, clock, audit });
   const errors: string[] = [];
   const done: BackendDone<unknown> = (error) => void errors.push(error?.code ?? 'done');
@@ -620,6 +624,97 @@ describe('the audit log', () => {
       ]);
       expect(recorded[0]).toMatchObject({ principal, requestId: 'r7' });
     }
+  });
+
+  const BOSS = { name: 'boss', method: 'token', ...FROM } as const;
+  const close: Command = { type: 'leaseRevoke', id: 7n, incarnation: 1 };
+  const change: Command = { type: 'leaseChange', id: 7n, incarnation: 1, number: 1, ttlMs: 9_000 };
+  /** Ada's, Boss's and root's rights, and Boss steers all locks. */
+  const withBoss = (revision: number): AuthImage => {
+    const { users, roles } = image(revision);
+    const locks = [{ namespace: '', name: b(''), isPrefix: true, verb: 'steer' }] as const;
+    return image(revision, {
+      users: [...users, { name: 'boss', passwordHash: '', roles: ['boss'], version: 1 }],
+      roles: [...roles, { name: 'boss', keys: [], locks }],
+    });
+  };
+
+  test.each([
+    ['boss', BOSS],
+    ['root', { ...ROOT, ...FROM }],
+  ] as const)(
+    'has the end of a session of another user, by %s, with its owner (AC1, AC4)',
+    async (_name, principal) => {
+      const { send, ranges, recorded } = bed(withBoss(5));
+      Object.assign(ranges, { owner: 'ada', outcome: 'done' });
+      send(close, { principal, requestId: 'r7' });
+      await turns();
+      ranges.outcome = new ServiceError('LEASE_NOT_FOUND', 'it has ended');
+      send({ ...close, incarnation: 0 }, { principal });
+      await turns();
+      Object.assign(ranges, { owner: '', outcome: 'done' });
+      send({ ...close, incarnation: 0 }, { principal });
+      await turns();
+      const ends = ['end the session 7 of the user "ada"'];
+      expect(recorded.map(shown)).toEqual([
+        ['leaseRevoke', 'allowed', ends, undefined],
+        ['leaseRevoke', 'failed', ends, 'LEASE_NOT_FOUND'],
+        ['leaseRevoke', 'allowed', ['end the session 7 of no user'], undefined],
+      ]);
+      expect(recorded[0]).toMatchObject({ principal, requestId: 'r7' });
+    },
+  );
+
+  test('has the end of a session of another user that is decided about only when a range knows a newer revision (AC4)', async () => {
+    const { send, ranges, recorded, learn } = bed(image(5, { enabled: false }));
+    ranges.owner = 'ada';
+    send(close, { principal: { ...ROOT, ...FROM } });
+    const [sent] = ranges.commands;
+    learn(image(6));
+    let refusal: ServiceError | undefined;
+    sent?.clearance.again(6, 1_000, (error) => {
+      refusal = error;
+      sent.done(undefined, {} as BackendReply<CommandResult>);
+    });
+    await turns();
+    expect(refusal).toBeUndefined();
+    expect(recorded.map(shown)).toEqual([
+      ['leaseRevoke', 'allowed', ['end the session 7 of the user "ada"'], undefined],
+    ]);
+  });
+
+  test('has a change of a session of another user, which only root makes (AC1, AC4)', async () => {
+    const { send, ranges, recorded } = bed();
+    Object.assign(ranges, { owner: 'ada', outcome: 'done' });
+    send(change, { principal: { ...ROOT, ...FROM } });
+    await turns();
+    const changes = ['change the session 7 of the user "ada"'];
+    expect(recorded.map(shown)).toEqual([['leaseChange', 'allowed', changes, undefined]]);
+  });
+
+  test("has neither the end of one's own session nor of a lease of plain keys, which are writes (AC2, AC4)", async () => {
+    for (const [owner, principal] of [
+      ['ada', ada],
+      ['root', { ...ROOT, ...FROM }],
+      [undefined, { ...ROOT, ...FROM }],
+      [undefined, ada],
+    ] as const) {
+      const { send, ranges, recorded } = bed();
+      Object.assign(ranges, { owner, outcome: 'done' });
+      for (const command of [close, { ...close, incarnation: 0 }, change]) {
+        if (owner !== undefined || command.type === 'leaseRevoke') send(command, { principal });
+        await turns();
+      }
+      expect([owner, principal.name, recorded]).toEqual([owner, principal.name, []]);
+    }
+  });
+
+  test('costs no question about a lease without an audit log (AC3)', async () => {
+    const { send, ranges } = bed(image(5), false, false);
+    Object.assign(ranges, { owner: 'ada', outcome: 'done' });
+    send(close, { principal: ROOT });
+    await turns();
+    expect([ranges.commands.length, ranges.leaseQuestions]).toEqual([1, 0]);
   });
 
   test('has writes that succeed only if they are asked for, and never reads that are allowed (AC2)', () => {

@@ -84,7 +84,7 @@ export class AuthorisedBackend implements Backend {
     this.#known = known;
     this.#clock = clock;
     this.#decisions = new Decisions({ ranges, known, clock });
-    this.#clearanceDeps = { known, decisions: this.#decisions };
+    this.#clearanceDeps = { known, decisions: this.#decisions, isAudited: audit.isOn };
     known.onChange(() => this.#decideLasting());
   }
 
@@ -113,8 +113,8 @@ export class AuthorisedBackend implements Backend {
 
   command(asked: Command, options: RequestOptions, answer: BackendDone<CommandResult>): () => void {
     const command = asked.type === 'leaseGrant' ? owned(asked, options.principal) : asked; // AB5
-    const done = this.#audited.command(command, options, answer);
     const clearance = new RequestClearance(this.#clearanceDeps, options.principal, () => needsOfCommand(command));
+    const done = this.#audited.command(command, options, clearance, answer);
     if (!isWait(command, options)) return this.#execute(clearance, command, options, done);
     const lastingId = this.#goesOn(new WaitForLock(clearance)); // AB4
     const giveUp = this.#execute(clearance, command, options, (error, reply) => {
@@ -195,10 +195,13 @@ export class AuthorisedBackend implements Backend {
     begin: (refusal: ServiceError | undefined, ends: number) => () => void,
   ): () => void {
     const { principal, needs } = clearance;
+    const { isAudited } = this.#clearanceDeps;
     let end: (() => void) | undefined;
-    const giveUp = this.#decisions.decide({ principal, needs, renewed }, timeoutMs, (refusal, revision, ends) => {
+    const asking = { principal, needs, renewed, isAudited };
+    const giveUp = this.#decisions.decide(asking, timeoutMs, (refusal, revision, leases) => {
       clearance.revision = revision;
-      end = begin(refusal, ends);
+      clearance.ofLeases = leases.needs;
+      end = begin(refusal, leases.ends);
     });
     return () => (end ?? giveUp)();
   }

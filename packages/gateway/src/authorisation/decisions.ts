@@ -5,17 +5,28 @@
  *      if another revision is in force by then, everything is decided again.
  * DE2. A decision and the beginning of its request are in one turn, so the request carries the revision by which it was
  *      decided.
- * DE3. Nothing is asked about a lease for a caller who is refused anyway, or who has the role root.
+ * DE3. Nothing is asked about a lease for a caller who is refused anyway, or who has the role root. Only an audit log
+ *      has to show whose session root ends or changes (audited-calls.ts AC4).
  * DE4. That somebody may renew a lease is remembered for `RENEWAL_MS`, for one revision: a heartbeat costs no questions
  *      to ranges. Refusals are not remembered.
  */
-import { type Authority, isPlain, type KnownAuth, type Need, type PlainNeed, type Principal } from '@remora/auth';
+import {
+  type Authority,
+  isPlain,
+  type KnownAuth,
+  type LeaseNeed,
+  type Need,
+  type PlainNeed,
+  type Principal,
+} from '@remora/auth';
 import { type Clock, ServiceError, toServiceError } from '@remora/base';
 import type { ClearedBackend } from './cleared-backend.ts';
 import { LeaseNeeds, type PlainNeeds } from './lease-needs.ts';
 
-/** `ends`: the incarnation of the lease that the request may end; 0: the one that it names (lease-needs.ts OW4). */
-type Decided = (refusal: ServiceError | undefined, revision: number, ends: number) => void;
+/** `leases`: what its needs about leases come to; nothing if they were not looked up (DE3, DE4). */
+type Decided = (refusal: ServiceError | undefined, revision: number, leases: PlainNeeds) => void;
+
+const NO_LEASES: PlainNeeds = { needs: [], ends: 0 };
 
 /** DE4. */
 const RENEWAL_MS = 10_000;
@@ -35,6 +46,8 @@ export interface Asking {
   readonly needs: readonly Need[];
   /** The lease, if it is renewed (DE4). */
   readonly renewed?: string | undefined;
+  /** Whether it is recorded in an audit log (DE3). */
+  readonly isAudited?: boolean;
 }
 
 export class Decisions {
@@ -66,8 +79,8 @@ export class Decisions {
     const { clock } = this.#deps;
     const endsMs = clock.monotonicMs() + timeoutMs;
     let isOver = false;
-    const end: Decided = (refusal, revision, ends) => {
-      if (!isOver) decided(refusal, revision, ends);
+    const end: Decided = (refusal, revision, leases) => {
+      if (!isOver) decided(refusal, revision, leases);
       isOver = true;
     };
     const giveUpWaiting = this.#deps.known.whenKnown(1, timeoutMs, () => {
@@ -86,11 +99,11 @@ export class Decisions {
       authority = known.authority;
       authority.check(asking.principal, asking.needs.filter(isPlain));
     } catch (error) {
-      return end(toServiceError(error), known.revision, 0);
+      return end(toServiceError(error), known.revision, NO_LEASES);
     }
     const { principal, needs } = asking;
     if (!needsLeases(asking, authority) || this.#isRenewal(asking, authority.revision)) {
-      return end(undefined, authority.revision, 0); // DE2, DE3
+      return end(undefined, authority.revision, NO_LEASES); // DE2, DE3
     }
     const found = this.#leases.known(needs, principal?.name);
     if (found !== undefined) return this.#decideLeases(asking, authority, found, end);
@@ -99,16 +112,18 @@ export class Decisions {
       (asked) => {
         if (known.revision === authority.revision) return this.#decideLeases(asking, authority, asked, end);
         if (rounds < ROUNDS_MAX) return this.#round(asking, { endsMs, rounds: rounds + 1 }, end); // DE1
-        end(new ServiceError('UNAVAILABLE', 'users and roles change all the time; try again'), known.revision, 0);
+        const refusal = new ServiceError('UNAVAILABLE', 'users and roles change all the time; try again');
+        end(refusal, known.revision, NO_LEASES);
       },
-      (error: unknown) => end(toServiceError(error), known.revision, 0),
+      (error: unknown) => end(toServiceError(error), known.revision, NO_LEASES),
     );
   }
 
-  #decideLeases(asking: Asking, { revision }: Authority, { needs, ends }: PlainNeeds, end: Decided): void {
+  #decideLeases(asking: Asking, { revision }: Authority, leases: PlainNeeds, end: Decided): void {
+    const { needs } = leases;
     const refusal = refusalOf(() => this.check(asking.principal, needs));
     if (refusal === undefined) this.#rememberRenewal(asking, revision);
-    end(refusal, revision, ends);
+    end(refusal, revision, leases);
   }
 
   /** DE4. */
@@ -131,8 +146,15 @@ function isWithoutMasters(need: PlainNeed): boolean {
 }
 
 /** DE3. */
-function needsLeases({ principal, needs }: Asking, authority: Authority): boolean {
-  return !needs.every(isPlain) && !authority.mayDoEverything(principal?.name);
+function needsLeases({ principal, needs, isAudited }: Asking, authority: Authority): boolean {
+  if (needs.every(isPlain)) return false;
+  if (!authority.mayDoEverything(principal?.name)) return true;
+  return isAudited === true && authority.enabled && needs.some((need) => !isPlain(need) && mayBeSteering(need));
+}
+
+/** The uses of a session of which an audit log has to show whether it is another user's. */
+function mayBeSteering(need: LeaseNeed): boolean {
+  return need.type !== 'leaseKeys' && (need.use === 'end' || need.use === 'change');
 }
 
 function renewalOf({ principal, renewed }: Asking): string {

@@ -26,6 +26,7 @@ interface Known {
   readonly owner: string | undefined;
 }
 
+/** What the needs about leases of one request come to. */
 export interface PlainNeeds {
   readonly needs: readonly PlainNeed[];
   /** The incarnation of the lease that the request ends (OW4); 0: it ends none, or names the incarnation itself. */

@@ -1,4 +1,4 @@
-import type { KnownAuth, Need, Principal } from '@remora/auth';
+import type { KnownAuth, Need, PlainNeed, Principal } from '@remora/auth';
 import { ServiceError } from '@remora/base';
 import type { Clearance } from './clearance.ts';
 import type { Decisions } from './decisions.ts';
@@ -6,6 +6,7 @@ import type { Decisions } from './decisions.ts';
 export interface ClearanceDeps {
   readonly known: KnownAuth;
   readonly decisions: Decisions;
+  readonly isAudited: boolean;
 }
 
 /** That one request of a client is allowed (decisions.ts). Each request makes one, so it holds little. */
@@ -14,6 +15,8 @@ export class RequestClearance implements Clearance {
   readonly #needs: () => readonly Need[];
   readonly principal: Principal | undefined;
   revision: number;
+  /** What its needs about leases came to when it was decided about, as far as that was looked up (decisions.ts DE3). */
+  ofLeases: readonly PlainNeed[] = [];
   onRefused: ((refusal: ServiceError) => void) | undefined;
 
   /** `needs`: those of the whole request. Worked out only when it is decided about. */
@@ -29,14 +32,16 @@ export class RequestClearance implements Clearance {
   }
 
   again(revision: number, timeoutMs: number, done: (refusal: ServiceError | undefined) => void): () => void {
-    const { known, decisions } = this.#deps;
+    const { known, decisions, isAudited } = this.#deps;
     let giveUp = (): void => {};
     let isOver = false;
     const stop = known.whenKnown(revision, timeoutMs, () => {
       if (isOver) return;
       if (known.revision < revision) return done(notHeard(revision));
-      giveUp = decisions.decide({ principal: this.principal, needs: this.needs }, timeoutMs, (refusal, decidedBy) => {
+      const { principal, needs } = this;
+      giveUp = decisions.decide({ principal, needs, isAudited }, timeoutMs, (refusal, decidedBy, leases) => {
         this.revision = decidedBy;
+        this.ofLeases = leases.needs;
         if (!isOver) done(refusal);
       });
     });

@@ -1,5 +1,7 @@
+import type { ServiceError } from '@remora/base';
 import type { KvEvent } from '@remora/protocol';
 import type * as pb from '@remora/protocol/etcd';
+import { etcdStatus } from './errors.ts';
 import { eventBytes, fromEvent } from './kv-responses.ts';
 
 /**
@@ -27,3 +29,19 @@ export function toMessages(
   messages.push({ ...base, events: current });
   return messages;
 }
+
+/**
+ * What etcd says to a caller who may not watch: the error of gRPC as Go prints it. Undefined for any other error.
+ */
+export function accessRefusal(error: ServiceError): string | undefined {
+  if (error.code !== 'UNAUTHENTICATED' && error.code !== 'PERMISSION_DENIED') return undefined;
+  const { status, message } = etcdStatus(error);
+  return `rpc error: code = ${ACCESS_CODES[status] ?? 'Unknown'} desc = ${message}`;
+}
+
+/** The names of gRPC's statuses in Go. */
+const ACCESS_CODES: Readonly<Record<number, string>> = {
+  3: 'InvalidArgument',
+  7: 'PermissionDenied',
+  16: 'Unauthenticated',
+};

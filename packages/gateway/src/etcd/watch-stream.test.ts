@@ -192,6 +192,39 @@ describe('a watch stream', () => {
     expect(bed.watches).toHaveLength(1);
   });
 
+  it('refuses a caller who may not watch as created and canceled at once, with no id and the text of etcd', () => {
+    for (const [code, etcd, reason] of [
+      [
+        'PERMISSION_DENIED',
+        'permissionDenied',
+        'rpc error: code = PermissionDenied desc = etcdserver: permission denied',
+      ],
+      ['UNAUTHENTICATED', 'userEmpty', 'rpc error: code = InvalidArgument desc = etcdserver: user name is empty'],
+      [
+        'UNAUTHENTICATED',
+        'invalidAuthToken',
+        'rpc error: code = Unauthenticated desc = etcdserver: invalid auth token',
+      ],
+    ] as const) {
+      const bed = new Bed();
+      bed.create();
+      bed.create({ watchId: 7n });
+      bed.watch(1).listener.onCreated(5);
+      bed.watch(0).listener.onEnd(new ServiceError(code, 'no', { details: { etcd } }), 0);
+      expect(bed.told).toEqual([`-1@0 created canceled(${reason})`, '7@5 created']);
+    }
+  });
+
+  it('cancels a watch whose caller may not watch any more, by its id', () => {
+    const bed = new Bed();
+    bed.create();
+    bed.watch(0).listener.onCreated(5);
+    bed
+      .watch(0)
+      .listener.onEnd(new ServiceError('PERMISSION_DENIED', 'no', { details: { etcd: 'permissionDenied' } }), 0);
+    expect(bed.told).toEqual(['0@5 created', '0@5 canceled(etcdserver: permission denied)']);
+  });
+
   it('refuses a negative start revision as compacted, as etcd does since 3.6', () => {
     bed.create({ startRevision: -1n });
     expect(bed.told).toEqual(['-1@0 created canceled(etcdserver: mvcc: required revision has been compacted)']);

@@ -7,7 +7,7 @@ import { etcdStatus } from './errors.ts';
 import type { Headers } from './headers.ts';
 import { toKeyRange } from './kv-requests.ts';
 import type { EtcdLimits } from './limits.ts';
-import { toMessages } from './watch-messages.ts';
+import { accessRefusal, toMessages } from './watch-messages.ts';
 import { ask, type ProgressWatch, StreamProgress } from './watch-progress.ts';
 
 /**
@@ -26,6 +26,8 @@ import { ask, type ProgressWatch, StreamProgress } from './watch-progress.ts';
  * W6. If clients resume from the header of a message, the header has exactly the revision to resume from: for events
  *     and progress, the revision up to which everything was sent; for the `created` of a watch from the next change on,
  *     the revision behind which it starts. Other headers have the highest revision that the stream has sent so far.
+ * W7. A caller who may not watch gets the one message of etcd, which gives the watch no id. etcd's clients tell from
+ *     its text whether to log in again (etcd `client/v3/watch.go`, `shouldRetryWatch`).
  */
 const NO_WATCH = -1n;
 
@@ -38,7 +40,7 @@ interface Watch extends ProgressWatch {
   paused: boolean;
   createdRevision: number;
   /** Why it ended before its turn came. */
-  ended: { readonly reason: string; readonly compactRevision: number } | undefined;
+  ended: { readonly reason: string; readonly compactRevision: number; readonly isRefused: boolean } | undefined;
   /** Whether it had no event since the last tick of the progress timer. */
   idle: boolean;
   /** Whether the timer has asked for progress: then the next answer is sent to the client. */
@@ -138,7 +140,7 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     const watch = newWatch(refusal === undefined ? this.#idFor(request.watchId) : undefined, request);
     this.#creating.push(watch);
     if (watch.id === undefined) {
-      watch.ended = { reason: refusal ?? '', compactRevision: 0 };
+      watch.ended = { reason: refusal ?? '', compactRevision: 0, isRefused: true };
       return this.#announce();
     }
     this.#watches.set(watch.id, watch);
@@ -208,7 +210,9 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
 
   #announceOne(watch: Watch): void {
     const { ended } = watch;
-    if (watch.id === undefined) {
+    if (watch.id === undefined || ended?.isRefused === true) {
+      if (watch.id !== undefined) this.#watches.delete(watch.id);
+      watch.state = 'over';
       const cancelReason = ended?.reason ?? '';
       this.#write({ ...this.#message(NO_WATCH, this.#newest), created: true, canceled: true, cancelReason });
       return;
@@ -264,15 +268,17 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
     }
     const reason = etcdStatus(error).message;
     if (watch.state === 'live') return this.#sendCanceled(watch, reason, compactRevision);
-    this.#endEarly(watch, reason, compactRevision);
+    const refusal = accessRefusal(error);
+    if (refusal === undefined || watch.state !== 'creating') return this.#endEarly(watch, reason, compactRevision);
+    this.#endEarly(watch, refusal, 0, true); // W7
   }
 
   /** A watch that was not announced yet has ended: its create is answered in its turn (W1). */
-  #endEarly(watch: Watch, reason: string, compactRevision: number): void {
+  #endEarly(watch: Watch, reason: string, compactRevision: number, isRefused = false): void {
     if (watch.ended !== undefined) return;
     watch.control?.cancel();
     watch.control = undefined;
-    watch.ended = { reason, compactRevision };
+    watch.ended = { reason, compactRevision, isRefused };
     this.#announce();
     this.#progress.sendDue();
   }

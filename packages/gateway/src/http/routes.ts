@@ -43,7 +43,7 @@ export interface Route {
 const LOCK = '/v1/locks/{namespace}/{name}';
 const SESSION = '/v1/sessions/{session}';
 
-const ROUTES: readonly Route[] = [
+export const ROUTES: readonly Route[] = [
   {
     ...{ method: 'POST', path: `${LOCK}/acquire` },
     async handle({ acquires }, call) {

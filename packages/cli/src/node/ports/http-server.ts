@@ -211,7 +211,8 @@ export function listenError(cause: NodeJS.ErrnoException, { host, port }: Addres
   return new CommandError('usage', `cannot listen on ${host}:${port}: ${cause.message} (--listen-host)`, { cause });
 }
 
-const PATHS = ['/health', '/ready', '/metrics'];
+/** What every server of HTTP answers itself. */
+export const OWN_PATHS = ['/health', '/ready', '/metrics'];
 
 async function serve(options: HttpServices, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { headers, headersDistinct, url: target = '' } = request;
@@ -222,7 +223,7 @@ async function serve(options: HttpServices, request: IncomingMessage, response: 
   const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
   const handler = options.handlers?.find(({ paths }) => paths.some((served) => isServed(path, served)));
   if (handler !== undefined) return handler.handle(request, response);
-  if (!PATHS.includes(path)) return sendNotFound(options, path, response);
+  if (!OWN_PATHS.includes(path)) return sendNotFound(options, path, response);
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.setHeader('allow', 'GET, HEAD');
     return sendJson(response, 405, { error: `${path} answers GET only` });
@@ -248,7 +249,7 @@ function sendRefusal(refusal: ServiceError, response: ServerResponse): void {
 }
 
 function sendNotFound(options: HttpServices, path: string, response: ServerResponse): void {
-  const paths = [...PATHS, ...(options.handlers ?? []).flatMap(({ paths }) => paths)];
+  const paths = [...OWN_PATHS, ...(options.handlers ?? []).flatMap(({ paths }) => paths)];
   const meant = suggest(path, paths);
   const hint = meant === undefined ? `the paths are ${paths.join(', ')}` : `did you mean ${meant}?`;
   sendJson(response, 404, { error: `nothing at ${path.slice(0, 200)}; ${hint}` });
