@@ -16,6 +16,7 @@ import { type LostBatches, SimMedium } from './env/sim-medium.ts';
 import { SimRecords } from './env/sim-records.ts';
 import type { ClusterOptions } from './options.ts';
 import type { MachineOptions } from './topology.ts';
+import { ROOT_PASSWORD_FILE } from './users.ts';
 
 const BASE_PORT = 7_480;
 /** Where a node keeps its log. */
@@ -108,7 +109,7 @@ function rolesOfNew({ roles, mayBecomeMaster = false }: MachineOptions): Machine
 }
 
 function nodeOptionsOf({ machine, cluster, disksBefore, founder }: StorageOptions): NodeOptions {
-  const { machines, heartbeatMs, electionMs, checkpointMs, requestsPerSecondMax } = cluster;
+  const { machines, authenticated, heartbeatMs, electionMs, checkpointMs, requestsPerSecondMax } = cluster;
   const { client, peer, http, health } = localPorts(BASE_PORT, machine.id);
   const founders = machines.filter((one) => one.founder);
   const others = founders.filter(({ id }) => id !== machine.id);
@@ -123,6 +124,7 @@ function nodeOptionsOf({ machine, cluster, disksBefore, founder }: StorageOption
       ...(founder
         ? { initialCluster: founders.map((one) => `n${one.id}=${peerAddress(one)}`).join(',') }
         : { join: others.map(peerAddress).join(',') }),
+      ...(founder && authenticated && { initialRootPasswordFile: ROOT_PASSWORD_FILE }),
       heartbeatInterval: `${heartbeatMs}ms`,
       electionTimeout: `${electionMs}ms`,
       checkpointInterval: `${checkpointMs}ms`,

@@ -15,6 +15,7 @@ import { advertised } from '../../../packages/cli/src/node-options.ts';
 import { StoreDamagedError, StoreOpenError } from '../../../packages/dataserver/src/engine/store-errors.ts';
 import type { MemoryMedium } from '../../../packages/dataserver/src/testing/memory-store.ts';
 import type { AdminApi } from '../../../packages/gateway/src/admin/admin-api.ts';
+import type { AuthAdmin } from '../../../packages/gateway/src/authorisation/auth-admin.ts';
 import { StateLostError } from '../../../packages/raft/src/multi/host/group/recovery.ts';
 import { LogDamagedError } from '../../../packages/raft/src/multi/log/log-format.ts';
 import type { SimLoop } from '../common/env/loop.ts';
@@ -29,6 +30,7 @@ import type { Trace } from '../common/trace.ts';
 import { Violation } from '../common/violation.ts';
 import type { Answers } from './checks/answers.ts';
 import { AppliedCommands } from './checks/applied-commands.ts';
+import type { Owners } from './checks/owners.ts';
 import { RaftWatch } from './checks/raft-watch.ts';
 import { StoredReplica } from './checks/stored-positions.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
@@ -52,6 +54,7 @@ export interface NodeDeps {
   readonly observer: Observer;
   readonly applied: AppliedCommands;
   readonly answers: Answers;
+  readonly owners: Owners;
   /** A client's transaction reaches the node. */
   readonly onTransaction: (node: SimNode) => void;
   readonly links: LinkNetwork;
@@ -183,6 +186,11 @@ export class SimNode implements ObservedNode {
   /** The operators' API, if the node is a gateway and up. */
   get admin(): AdminApi | undefined {
     return this.up && this.machine.roles.includes('gateway') ? this.#life?.platform.admin : undefined;
+  }
+
+  /** What manages users and roles, if the node is a gateway and up. */
+  get auth(): AuthAdmin | undefined {
+    return this.up && this.machine.roles.includes('gateway') ? this.#life?.platform.auth : undefined;
   }
 
   group(groupId: number): Group | undefined {
@@ -363,7 +371,7 @@ export class SimNode implements ObservedNode {
   }
 
   #platform(party: Party, medium: MemoryMedium): SimPlatform {
-    const { seed, trace, options, links, peers, applied, answers, fail } = this.#deps;
+    const { seed, trace, options, links, peers, applied, answers, owners, fail } = this.#deps;
     const { nodeOptions, records, disk } = this.#storage;
     const { peer, client } = advertised(nodeOptions);
     return new SimPlatform({
@@ -376,6 +384,7 @@ export class SimNode implements ObservedNode {
       // The state of an expelled node no longer counts. Its checkpoints have outcomes from before.
       applied: this.expelled ? new AppliedCommands(undefined, false) : applied,
       answers,
+      owners,
       onTransaction: () => this.#deps.onTransaction(this),
       fail,
       records,

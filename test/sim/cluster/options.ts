@@ -3,7 +3,7 @@ import { type Bytes, type Random, SeededRandom } from '@remora/base';
 import { kvRoutingKey, LOCK_SPACE } from '@remora/protocol';
 import type { NodeTuning } from '../../../packages/cli/src/node/platform.ts';
 import { seedOf } from '../common/hash.ts';
-import { drawMachines, isMoving, isSteered, type MachineOptions, withSpares } from './topology.ts';
+import { drawMachines, isAuthenticated, isMoving, isSteered, type MachineOptions, withSpares } from './topology.ts';
 
 export interface ClusterOptions {
   readonly machines: readonly MachineOptions[];
@@ -24,6 +24,8 @@ export interface ClusterOptions {
   readonly diskMs: number;
   /** Whether the masters schedule, and ranges change (topology.ts). */
   readonly steered: boolean;
+  /** Whether authentication is on, from the founding. */
+  readonly authenticated: boolean;
   /** Per gateway; 0: no limit. */
   readonly requestsPerSecondMax: number;
   readonly tuning: NodeTuning;
@@ -64,6 +66,7 @@ export function optionsOf(seed: number): ClusterOptions {
     runMs: steered ? drawn.runMs / 2 : drawn.runMs,
     machines: isMoving(seed) || steered ? withSpares(machines) : machines,
     steered,
+    authenticated: isAuthenticated(seed),
     requestsPerSecondMax,
     tuning: { ...tuning, gateway, master },
   };
@@ -87,7 +90,7 @@ function drawGateways(random: Random): GatewayOptions {
   };
 }
 
-function drawOptions(random: Random): Omit<ClusterOptions, 'requestsPerSecondMax' | 'steered'> {
+function drawOptions(random: Random): Omit<ClusterOptions, 'requestsPerSecondMax' | 'steered' | 'authenticated'> {
   return {
     machines: drawMachines(random),
     clients: 2 + random.int(4),

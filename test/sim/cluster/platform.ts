@@ -2,10 +2,10 @@
  * The platform of a simulated node: the ports of `packages/cli/src/node/platform.ts` over a virtual network, disk and
  * store. It lacks a process's sockets, and the gRPC and HTTP services on them; clients come through the Pipe.
  */
-import { hashPassword, isPassword, type PasswordThread, SALT_BYTES } from '@remora/auth';
+import { isPassword, type PasswordThread, ROOT, SALT_BYTES } from '@remora/auth';
 import { type Clock, type Disk, type Engine, type Logger, type Random, ServiceError } from '@remora/base';
 import type { OnApplied } from '@remora/dataserver';
-import { type Backend, createPipeRegistry, PIPE_LIMITS, servePipe } from '@remora/gateway';
+import { AuthAdmin, type Backend, ClusterCalls, createPipeRegistry, PIPE_LIMITS, servePipe } from '@remora/gateway';
 import {
   ANONYMOUS_CALLER,
   type Caller,
@@ -26,12 +26,14 @@ import type { Trace } from '../common/trace.ts';
 import { type Answers, checkedBackend } from './checks/answers.ts';
 import type { AppliedCommands } from './checks/applied-commands.ts';
 import { checkedLimits } from './checks/limits.ts';
+import { checkedOwners, type Owners } from './checks/owners.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
 import type { PeerNetwork } from './env/peer-network.ts';
 import type { SimRecords } from './env/sim-records.ts';
 import type { SimStore } from './env/sim-store.ts';
 import { WatchedEngine } from './env/watched-engine.ts';
 import type { ClusterOptions } from './options.ts';
+import { cheapHash, passwordOf, ROOT_PASSWORD_FILE } from './users.ts';
 
 /** Of all connections of a gateway together. */
 const HELD_BYTES_MAX = 64 << 20;
@@ -48,6 +50,7 @@ export interface PlatformDeps {
   /** Observes the results of apply, and the answers. */
   readonly applied: AppliedCommands;
   readonly answers: Answers;
+  readonly owners: Owners;
   readonly onTransaction: () => void;
   readonly fail: (error: unknown) => void;
   readonly records: SimRecords;
@@ -74,6 +77,8 @@ export class SimPlatform implements NodePlatform {
   readonly onApplied: OnApplied;
   /** Absent until the node serves. */
   admin: AdminApi | undefined;
+  /** Manages users and roles; absent until the node serves. */
+  auth: AuthAdmin | undefined;
   #engine: WatchedEngine | undefined;
   readonly #deps: PlatformDeps;
   #transport: ProcessTransport | undefined;
@@ -109,6 +114,7 @@ export class SimPlatform implements NodePlatform {
   }
 
   async readSecret(file: string): Promise<string> {
+    if (file === ROOT_PASSWORD_FILE) return passwordOf(ROOT);
     throw new Error(`the simulated machine has no file ${file}`);
   }
 
@@ -123,7 +129,7 @@ export class SimPlatform implements NodePlatform {
         this.clock.setImmediate(() =>
           answered(
             task.type === 'hash'
-              ? hashPassword(task.password, this.random.bytes(SALT_BYTES))
+              ? cheapHash(task.password, this.random.bytes(SALT_BYTES))
               : isPassword(task.password, task.hash),
           ),
         ),
@@ -178,7 +184,9 @@ export class SimPlatform implements NodePlatform {
     const { links, party, addresses, answers, fail, onTransaction } = this.#deps;
     const { requestBytesMax, txnOpsMax } = options;
     this.admin = new AdminApi(entry);
-    const seen = withTransactions(backend, onTransaction);
+    this.auth = new AuthAdmin({ ...entry, calls: new ClusterCalls(entry) });
+    const owned = this.#deps.options.authenticated ? checkedOwners(backend, this.#deps.owners) : backend;
+    const seen = withTransactions(owned, onTransaction);
     const registry = createPipeRegistry(checkedBackend(checkedLimits(seen, fail), answers), {
       identification: entry.authenticator,
       requestLimits: { requestBytesMax, txnOpsMax },

@@ -2,11 +2,13 @@
 import { type Random, SeededRandom } from '@remora/base';
 import { DRAW_MAX, type Fault, type FaultEvent } from '../common/faults/fault.ts';
 import { seedOf } from '../common/hash.ts';
+import { AUTH_FAULTS } from './faults/auth-faults.ts';
 import { FAULTS, FREQUENT_FAULTS, LONG_FAULTS } from './faults/index.ts';
 import { MOVE_FAULTS } from './faults/move-faults.ts';
 import { RANGE_FAULTS } from './faults/range-faults.ts';
 import type { ClusterOptions } from './options.ts';
 import { isMoving } from './topology.ts';
+import { QUIET_MS } from './users.ts';
 import type { World } from './world.ts';
 
 /** Faults in ten seconds of one run, from few to many. */
@@ -34,6 +36,20 @@ interface Kinds {
 const STEERING: Kinds = { faults: [...RANGE_FAULTS.keys()], rates: RANGE_RATES, weights: [...RANGE_FAULTS.values()] };
 
 export function drawSchedule(seed: number, options: ClusterOptions): readonly FaultEvent[] {
+  const events = [...drawFaults(seed, options), ...(options.authenticated ? drawAlone(seed) : [])];
+  return events.sort((x, y) => x.atMs - y.atMs);
+}
+
+/** One of each, as soon as users are there: they last for most of the run. */
+function drawAlone(seed: number): readonly FaultEvent[] {
+  const random = new SeededRandom(seedOf(seed, 0xa1c4));
+  return AUTH_FAULTS.map((fault) => ({
+    ...{ atMs: QUIET_MS + random.int(1_000), kind: fault.kind, lastsMs: fault.lastsMs(random, 0) },
+    ...{ a: random.int(DRAW_MAX), b: random.int(DRAW_MAX), c: random.int(DRAW_MAX) },
+  }));
+}
+
+function drawFaults(seed: number, options: ClusterOptions): readonly FaultEvent[] {
   const frequent = new SeededRandom(seedOf(seed, 0x5eed));
   const long = new SeededRandom(seedOf(seed, 0x10ca));
   const moves = new SeededRandom(seedOf(seed, 0x30e5));
@@ -44,7 +60,7 @@ export function drawSchedule(seed: number, options: ClusterOptions): readonly Fa
       ? drawEvents(moves, { faults: MOVE_FAULTS, rates: MOVE_RATES, weights: [4, 1, 1] }, options)
       : []),
     ...(options.steered ? drawEvents(new SeededRandom(seedOf(seed, 0x57ee)), STEERING, options) : []),
-  ].sort((x, y) => x.atMs - y.atMs);
+  ];
 }
 
 /** Only faults of these kinds, often. */
@@ -61,7 +77,7 @@ function drawEvents(random: Random, kinds: Kinds, options: ClusterOptions): read
   if (total === 0) return [];
   const per10s = rates[random.int(rates.length)] ?? 1;
   const events: FaultEvent[] = [];
-  for (let atMs = options.electionMs; ; ) {
+  for (let atMs = options.authenticated ? QUIET_MS : options.electionMs; ; ) {
     atMs += random.int(Math.ceil(20_000 / per10s));
     if (atMs >= options.runMs) return events;
     const fault = weighted(random, { faults, weights, total });

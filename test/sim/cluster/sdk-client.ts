@@ -3,7 +3,7 @@
  * notified, and the next process knows nothing of it.
  */
 import { assert, SeededRandom } from '@remora/base';
-import { RemoraClient } from 'remora';
+import { type ClientOptions, RemoraClient } from 'remora';
 import type { SimLoop } from '../common/env/loop.ts';
 import { ProcessClock } from '../common/env/process-clock.ts';
 import { seedOf } from '../common/hash.ts';
@@ -11,6 +11,7 @@ import type { Trace } from '../common/trace.ts';
 import type { LinkNetwork, Party } from './env/link-network.ts';
 import { tracingLogger } from './env/tracing-logger.ts';
 import { type ClusterOptions, ownRate } from './options.ts';
+import { credentialsOf, userOfClient } from './users.ts';
 
 export interface ClientDeps {
   readonly id: number;
@@ -38,6 +39,8 @@ export interface ClientLife {
   readonly clock: ProcessClock;
   readonly random: SeededRandom;
   readonly remora: RemoraClient;
+  /** Connects the same process once more, as somebody else or through other gateways. */
+  readonly connect: (as: Partial<ClientOptions>) => Promise<RemoraClient>;
   /** Operations that have not been answered. */
   readonly waitsFor: Set<Asked>;
 }
@@ -109,6 +112,7 @@ export class SimClient {
             clock: this.clock,
             random,
             remora,
+            connect: (as: Partial<ClientOptions>) => this.#open(party, random, as),
             waitsFor: new Set<Asked>(),
           };
           this.#life = life;
@@ -122,6 +126,17 @@ export class SimClient {
   }
 
   async #connect(party: Party, random: SeededRandom): Promise<RemoraClient> {
+    const { endpoints, options } = this.#deps;
+    for (;;) {
+      const opened = await this.#open(party, random, {
+        endpoints: this.#knowsOne ? [endpoints[random.int(endpoints.length)] ?? ''] : endpoints,
+        ...(options.authenticated && credentialsOf(userOfClient(this.id))),
+      }).catch(() => undefined);
+      if (opened !== undefined) return opened;
+    }
+  }
+
+  #open(party: Party, random: SeededRandom, as: Partial<ClientOptions>): Promise<RemoraClient> {
     const { links, trace, endpoints, options } = this.#deps;
     const ports = {
       clock: this.clock,
@@ -131,15 +146,13 @@ export class SimClient {
         links.connect(party, target, undefined),
       liveness: { hold() {}, release() {} },
     };
-    for (;;) {
-      const opened = await RemoraClient.open(ports, {
-        endpoints: this.#knowsOne ? [endpoints[random.int(endpoints.length)] ?? ''] : endpoints,
-        requestTimeout: options.requestTimeoutMs,
-        connectTimeout: CONNECT_TIMEOUT_MS,
-        sessionTtl: SESSION_TTL_MS,
-      }).catch(() => undefined);
-      if (opened !== undefined) return opened;
-    }
+    return RemoraClient.open(ports, {
+      endpoints,
+      requestTimeout: options.requestTimeoutMs,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      sessionTtl: SESSION_TTL_MS,
+      ...as,
+    });
   }
 
   /** The process is gone; its machine closes its connections unless it lost power. */

@@ -72,6 +72,14 @@ export function isSteered(seed: number): boolean {
   return seed % 4 === 0;
 }
 
+/**
+ * In one of sixteen runs authentication is on, and users and roles change (user-admin.ts, workloads/rights.ts). None of
+ * them is steered.
+ */
+export function isAuthenticated(seed: number): boolean {
+  return seed % 16 === 13;
+}
+
 /** With additional nodes for moved replicas. */
 export function withSpares(machines: readonly MachineOptions[]): readonly MachineOptions[] {
   const count = Math.min(SPARES, MACHINES_MAX - machines.length);

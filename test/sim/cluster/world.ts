@@ -15,6 +15,7 @@ import { AdminUser } from './admin-user.ts';
 import { Answers } from './checks/answers.ts';
 import { AppliedCommands } from './checks/applied-commands.ts';
 import { Outages } from './checks/outages.ts';
+import { Owners } from './checks/owners.ts';
 import { RangeChanges } from './checks/range-changes.ts';
 import { StateWatch } from './checks/state-watch.ts';
 import { LinkNetwork } from './env/link-network.ts';
@@ -29,11 +30,15 @@ import { Placement } from './placement.ts';
 import { faultOf } from './schedule.ts';
 import { type ClientLife, SimClient } from './sdk-client.ts';
 import { FIRST_RANGE, MACHINES_MAX } from './topology.ts';
+import { UserAdmin } from './user-admin.ts';
 import { workloadsOf } from './workloads/index.ts';
+import { probedUsers, STRANGERS } from './workloads/rights.ts';
 import { newCounts, type OperationCounts, type OperationEnd, type Workload } from './workloads/workload.ts';
 
 /** The operators' part of everything that a seed decides. */
 const ADMIN = 0xad;
+/** The part of the administrator of users. */
+const USERS = 0x05e5;
 /** Settings for masters that schedule: the time is short. */
 const QUICK: readonly (readonly [string, string])[] = [
   ['down-after', '8s'],
@@ -65,6 +70,7 @@ export class World {
   });
   readonly applied = new AppliedCommands((sourceId) => this.observer.over(sourceId));
   readonly answers: Answers;
+  readonly owners = new Owners(STRANGERS, (error) => this.fail(error));
   readonly states = new StateWatch(this);
   readonly outages = new Outages(this);
   readonly counts: OperationCounts = newCounts();
@@ -82,6 +88,7 @@ export class World {
   readonly moves = new Moves({ loop: this.loop, nodes: () => this.nodes });
   readonly placement = new Placement(this);
   readonly admin: AdminUser;
+  readonly users: UserAdmin;
   readonly changes = new RangeChanges(this);
   /** Nodes that are asked to give everything up, by their ids. */
   readonly leaving = new Set<number>();
@@ -113,6 +120,11 @@ export class World {
       nodes: () => this.nodes,
       fail: (error) => this.fail(error),
     });
+    this.users = new UserAdmin({
+      ...{ loop, random: new SeededRandom(seedOf(seed, USERS)) },
+      nodes: () => this.nodes,
+      fail: (error) => this.fail(error),
+    });
     const base = healthyLinks(options);
     const network = new LocalNetwork({ clock: loop, random: new SeededRandom(seedOf(seed, 1)), faults: base });
     this.network = new NetworkFaults(network, [...machineIds, ...clientIds], base);
@@ -127,13 +139,24 @@ export class World {
         if (from >= FIRST_CLIENT) this.#requested(to);
       },
     });
-    const { links, observer, applied, answers } = this;
+    const { links, observer, applied, answers, owners } = this;
     const common = { seed, loop, trace, links, fail: (error: unknown) => this.fail(error) };
     const onTransaction = (node: SimNode): void => tellOnce(this.#onTransaction, node);
     const unusable = (node: SimNode): void => this.#unusable(node);
     this.nodes = options.machines.map(
       (machine) =>
-        new SimNode({ ...common, machine, options, peers, observer, applied, answers, unusable, onTransaction }),
+        new SimNode({
+          ...common,
+          machine,
+          options,
+          peers,
+          observer,
+          applied,
+          answers,
+          owners,
+          unusable,
+          onTransaction,
+        }),
     );
     const endpoints = options.machines.filter(({ roles }) => roles.includes('gateway')).map(clientAddress);
     this.clients = clientIds.map(
@@ -151,7 +174,8 @@ export class World {
 
   begin(): void {
     for (const node of this.nodes) if (node.machine.fromStart) node.start();
-    for (const client of this.clients) this.startClient(client);
+    if (this.options.authenticated) void this.#addUsers();
+    this.#startClients();
     this.states.run();
     this.outages.run();
     if (!this.options.steered) return;
@@ -161,8 +185,18 @@ export class World {
     }
   }
 
+  async #addUsers(): Promise<void> {
+    const clientIds = this.clients.map(({ id }) => id);
+    await this.users.setUp(clientIds, probedUsers());
+    this.#startClients();
+  }
+
+  #startClients(): void {
+    for (const client of this.clients) this.startClient(client);
+  }
+
   startClient(client: SimClient): void {
-    if (client.running || this.resting) return;
+    if (client.running || this.resting || (this.options.authenticated && !this.users.ready)) return;
     client.start(async (life) => {
       await Promise.all(this.workloads.map((workload) => workload.run(life)));
     });
@@ -357,7 +391,7 @@ export class World {
       node.repair();
       this.startAgain(node);
     }
-    for (const client of this.clients) this.startClient(client);
+    this.#startClients();
   }
 }
 

@@ -24,10 +24,10 @@ export const PASSWORD_BYTES_MAX = 1_024;
 const PHC = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
 /** @throws ServiceError `INVALID_ARGUMENT` for a password that nobody could log in with. */
-export function hashPassword(password: string, salt: Bytes): string {
+export function hashPassword(password: string, salt: Bytes, cost = DEFAULTS): string {
   checkPassword(password);
-  const { ln, r, p } = DEFAULTS;
-  return `$scrypt$ln=${ln},r=${r},p=${p}$${unpadded(salt)}$${unpadded(derived(password, salt, DEFAULTS))}`;
+  const { ln, r, p } = cost;
+  return `$scrypt$ln=${ln},r=${r},p=${p}$${unpadded(salt)}$${unpadded(derived(password, salt, cost))}`;
 }
 
 /** False for every password if the hash is not one of ours. */

@@ -3,6 +3,7 @@ import type { Fault } from '../../common/faults/fault.ts';
 import { NETWORK_FAULTS } from '../../common/faults/network-faults.ts';
 import { PROCESS_FAULTS } from '../../common/faults/process-faults.ts';
 import type { World } from '../world.ts';
+import { AUTH_FAULTS } from './auth-faults.ts';
 import { CLIENT_FAULTS } from './client-faults.ts';
 import { CLUSTER_FAULTS } from './cluster-faults.ts';
 import { LOST_AND_DAMAGED } from './disk-faults.ts';
@@ -31,6 +32,7 @@ export const LONG_FAULTS: readonly Fault<World>[] = GATEWAY_FAULTS;
 export const FAULTS: readonly Fault<World>[] = [
   ...FREQUENT_FAULTS,
   ...LONG_FAULTS,
+  ...AUTH_FAULTS,
   ...MOVE_FAULTS,
   ...RANGE_FAULTS.keys(),
 ];

@@ -4,6 +4,7 @@
  * runs, `pnpm planted --stale --write` searches for the seeds again.
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
+import { AUTH_BUGS } from './auth-bugs.ts';
 import { LOCK_BUGS } from './lock-bugs.ts';
 
 export const CLUSTER_BUGS: readonly PlantedBug[] = [
@@ -404,4 +405,5 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     properties: ['balance is reached'],
   },
   ...LOCK_BUGS,
+  ...AUTH_BUGS,
 ];

@@ -6,5 +6,9 @@ export const CLUSTER_PLANTING: Planting = {
   command: 'pnpm planted',
   bugs: CLUSTER_BUGS,
   shortRunsMs: [5_000, 10_000, 20_000],
-  files: ['test/sim/cluster/planted/bugs.ts', 'test/sim/cluster/planted/lock-bugs.ts'],
+  files: [
+    'test/sim/cluster/planted/bugs.ts',
+    'test/sim/cluster/planted/lock-bugs.ts',
+    'test/sim/cluster/planted/auth-bugs.ts',
+  ],
 };

@@ -1,3 +1,4 @@
+import { isAuthenticated } from '../topology.ts';
 import { BARRIER, barriers } from './barriers.ts';
 import { ELECTIONS, elections } from './elections.ts';
 import { history } from './history.ts';
@@ -8,6 +9,7 @@ import { lockListeners } from './lock-listeners.ts';
 import { lockTerms, TERM_LOCKS } from './lock-terms.ts';
 import { locks } from './locks.ts';
 import { registers } from './registers.ts';
+import { rights } from './rights.ts';
 import { watches } from './watches.ts';
 import type { MakeWorkload } from './workload.ts';
 
@@ -29,5 +31,8 @@ function lockWorkloads(seed: number): readonly MakeWorkload[] {
 
 /** All kinds of load of a run. */
 export function workloadsOf(seed: number): readonly MakeWorkload[] {
-  return [registers, lists, ...lockWorkloads(seed), leases, history, watches];
+  return [
+    ...[registers, lists, ...lockWorkloads(seed), leases, history, watches],
+    ...(isAuthenticated(seed) ? [rights] : []),
+  ];
 }

@@ -6,9 +6,11 @@
  * K2. A put that races with the end of its lease fails, or its key is deleted; the same holds for a put of unknown
  *     outcome.
  */
+import { ROOT } from '@remora/auth';
 import { sleep } from '@remora/base';
 import { LeaseCheck, type LeaseEvent } from '../../../checkers/index.ts';
 import { type ClientLife, lifeOf } from '../sdk-client.ts';
+import { credentialsOf } from '../users.ts';
 import type { World } from '../world.ts';
 import { type Answer, ask, think, withHands } from './ask.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
@@ -61,13 +63,23 @@ class LeaseLoad implements Workload {
 
   /** L4, L5: after all had time to end, no lease is left, and none of their keys. */
   async check(): Promise<void> {
-    const { remora, clock } = lifeOf(this.#world.clientAt(0));
+    const life = lifeOf(this.#world.clientAt(0));
+    const { remora, clock } = life;
     await sleep(clock, (TTL_MS_MIN + TTL_MS_SPREAD) * 1.2 + 2 * ENDS_WITHIN_MS);
-    const left = new Set(await remora.lease.list());
+    const left = new Set(await this.#leasesOfAll(life));
     const keys = new Set((await remora.kv.range({ prefix: LEASED })).kvs.map(({ key }) => key.toString()));
     for (const id of this.#known) if (!left.has(id)) this.#ended(String(id));
     for (const key of this.#keys) if (!keys.has(key)) this.#see({ type: 'deleted', key });
     this.#see({ type: 'settled', atMs: this.#nowMs() });
+  }
+
+  /** With authentication, only root may list them. */
+  async #leasesOfAll({ remora, connect }: ClientLife): Promise<readonly bigint[]> {
+    if (!this.#world.options.authenticated) return remora.lease.list();
+    const root = await connect(credentialsOf(ROOT));
+    const ids = await root.lease.list();
+    await root.close();
+    return ids;
   }
 
   figures(): Readonly<Record<string, number>> {

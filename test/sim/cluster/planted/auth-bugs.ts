@@ -1,0 +1,28 @@
+/** Planted bugs of users and roles, in addition to those of `bugs.ts`. Only runs with authentication find them. */
+import type { PlantedBug } from '../../common/planted/planted-bug.ts';
+
+export const AUTH_BUGS: readonly PlantedBug[] = [
+  {
+    layer: 'master',
+    name: 'answers-changes-before-nodes-confirm',
+    rule: 'a change is answered when every live node has confirmed it (auth-rollout.ts AR1)',
+    file: 'packages/master/src/nodes/auth-rollout.ts',
+    find: 'let confirmed = Number.POSITIVE_INFINITY;\n',
+    replace:
+      'if (state.nodes !== undefined) return Number.POSITIVE_INFINITY;\n    let confirmed = Number.POSITIVE_INFINITY;\n',
+    seed: 13,
+    caughtBy: 'packages/master/src/master.test.ts',
+    properties: ['what is revoked is refused', 'nobody is refused who is allowed'],
+  },
+  {
+    layer: 'auth',
+    name: 'anybody-renews-a-session',
+    rule: 'only its owner renews a session (lease-needs.ts OW2)',
+    file: 'packages/auth/src/permissions/authority.ts',
+    find: 'return need.owner === user || (need.orSteer && steersAll(locks)); // D5',
+    replace: 'return true;',
+    seed: 13,
+    caughtBy: 'packages/auth/src/permissions/authority.test.ts',
+    properties: ['sessions belong to users'],
+  },
+];
