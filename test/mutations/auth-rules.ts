@@ -150,6 +150,28 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     killedBy: { file: AUTHENTICATOR, test: 'a token is of the user as it was when the password was verified (AU3)' },
   },
   {
+    name: 'open-before-it-is-founded',
+    rule: 'nodes learn of no users before a cluster with authentication is founded (founding.ts FO5)',
+    file: 'packages/master/src/ranges/founding.ts',
+    find: "return plan.kind === 'open' || state.auth.enabled || state.ranges().length > 0;",
+    replace: 'return true;',
+    killedBy: {
+      file: 'packages/master/src/ranges/founding.test.ts',
+      test: 'tells nobody that authentication is off, and takes no users, before it is founded (FO5)',
+    },
+  },
+  {
+    name: 'users-before-it-is-founded',
+    rule: 'nobody changes users before the cluster is founded (founding.ts FO5)',
+    file: 'packages/master/src/metadata/master-state.ts',
+    find: 'this.#checkFounded();',
+    replace: '',
+    killedBy: {
+      file: 'packages/master/src/ranges/founding.test.ts',
+      test: 'tells nobody that authentication is off, and takes no users, before it is founded (FO5)',
+    },
+  },
+  {
     name: 'sessions-belong-to-whom-they-say',
     rule: 'a session that begins belongs to its caller (authorised-backend.ts AB5)',
     file: 'packages/gateway/src/authorisation/authorised-backend.ts',

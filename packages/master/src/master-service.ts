@@ -38,6 +38,7 @@ import { JoinRate } from './nodes/join-rate.ts';
 import type { NodeReports } from './nodes/node-reports.ts';
 import { strikeOff } from './nodes/strike-off.ts';
 import type { FirstRange } from './ranges/first-range.ts';
+import type { Founding } from './ranges/founding.ts';
 import type { RangeOrders } from './ranges/range-orders.ts';
 import { replicaTasks } from './ranges/replica-tasks.ts';
 import type { Liveness } from './scheduling/cluster-model.ts';
@@ -60,6 +61,7 @@ export interface MasterServiceDeps {
   readonly revisions: RevisionIssuer;
   readonly firstRange: FirstRange;
   readonly rollout: Pick<AuthRollout, 'look'>;
+  readonly founding: Pick<Founding, 'isAuthTold'>;
   readonly health: Pick<ClusterHealth, 'told'>;
   readonly settings: () => ClusterSettings;
   /** Whether it may answer from its state (master.ts M3). */
@@ -242,7 +244,7 @@ export class MasterService {
   }
 
   #heartbeat(heartbeat: NodeHeartbeat, caller: Caller): NodeHeartbeatReply | ServiceError {
-    const { clock, firstRange, orders, reports, settings, state } = this.#deps;
+    const { clock, firstRange, founding, orders, reports, settings, state } = this.#deps;
     const refused = this.#senderRefusal(heartbeat, caller) ?? this.#heartbeatRefusal(heartbeat);
     if (refused !== undefined) return refused;
     const { nodeId, viewVersion } = heartbeat;
@@ -257,7 +259,8 @@ export class MasterService {
     const own = masterTask(state, heartbeat) ?? [];
     const tasks = [...this.#replicaTasks(nodeId), ...this.#orderTasks(nodeId)].concat(own);
     const conditions = this.#deps.health.told(nodeId);
-    const auth = heartbeat.authRevision < state.auth.revision ? state.auth : undefined;
+    const isNewer = heartbeat.authRevision < state.auth.revision;
+    const auth = isNewer && founding.isAuthTold ? state.auth : undefined;
     this.#deps.rollout.look();
     const { view, version } = this.#view.current();
     return {

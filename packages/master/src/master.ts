@@ -103,6 +103,7 @@ export class Master implements StateMachine {
   /** Ids for replicas that will be added. */
   readonly replicaIds: ReplicaIds;
   readonly #proposals: Proposals;
+  readonly #founding: Founding;
   readonly #firstRange: FirstRange;
   readonly #reports = new NodeReports();
   readonly #rollout: AuthRollout;
@@ -140,15 +141,16 @@ export class Master implements StateMachine {
       stateOf: (nodeId) => this.#stateOf(nodeId),
       settled: () => this.#isSettled(),
     });
+    this.#founding = new Founding({
+      ...{ logger: deps.logger, state: this.state, plan: deps.founding ?? { kind: 'open' } },
+      planOf: (nodeId) => this.#reports.last(nodeId)?.founding,
+      propose: (command, done) => this.#propose(command, done),
+    });
     this.#firstRange = new FirstRange({
       ...{ clock: deps.clock, logger: deps.logger, state: this.state },
       ...{ replicas: deps.options.replicas, borders: deps.options.borders ?? [] },
       isUp: (nodeId) => this.#stateOf(nodeId) === 'up',
-      founding: new Founding({
-        ...{ logger: deps.logger, state: this.state, plan: deps.founding ?? { kind: 'open' } },
-        planOf: (nodeId) => this.#reports.last(nodeId)?.founding,
-        propose: (command, done) => this.#propose(command, done),
-      }),
+      founding: this.#founding,
       propose: (command, done) => this.#propose(command, done),
     });
     this.#revisions = new RevisionIssuer({
@@ -294,7 +296,7 @@ export class Master implements StateMachine {
     return new MasterService({
       ...{ nodeId, clusterId, shownClusterId, founderNames, clock, logger, state: this.state, orders: this.orders },
       ...{ reports: this.#reports, revisions: this.#revisions, firstRange: this.#firstRange, health: this.#health },
-      rollout: this.#rollout,
+      ...{ rollout: this.#rollout, founding: this.#founding },
       settings: () => this.settings,
       leading: () => this.leading,
       leader: () => this.leader,

@@ -328,8 +328,14 @@ const AUTH_CHANGES: readonly AuthChange[] = [
 describe('users and roles', () => {
   const masters = (image: MasterState) => decodeMasterImage(encodeMasterImage(image.image()));
 
-  test('each change raises the revision, and all survive a restart', () => {
+  const founded = (): MasterState => {
     const state = new MasterState(CONF);
+    state.apply({ type: 'bootstrapRange', nodeIds: [1] });
+    return state;
+  };
+
+  test('each change raises the revision, and all survive a restart', () => {
+    const state = founded();
     for (const [i, change] of AUTH_CHANGES.entries()) {
       expect(state.apply({ type: 'changeAuth', change })).toEqual({ type: 'changeAuth', revision: i + 2 });
       const restored = new MasterState(CONF);
@@ -339,7 +345,7 @@ describe('users and roles', () => {
   });
 
   test('a refused change is an error, and changes nothing', () => {
-    const state = new MasterState(CONF);
+    const state = founded();
     const before = state.auth;
     expect(() => state.apply({ type: 'changeAuth', change: { type: 'enable' } })).toThrow('there is no user root');
     expect(state.auth).toBe(before);

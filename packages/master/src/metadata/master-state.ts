@@ -230,6 +230,7 @@ export class MasterState {
       case 'changeSetting':
         return this.#changeSetting(command);
       case 'changeAuth':
+        this.#checkFounded();
         this.#auth.apply(command.change);
         return { type: 'changeAuth', revision: this.#auth.image.revision };
       case 'foundAuth':
@@ -327,6 +328,12 @@ export class MasterState {
 
   #checkNoRanges(): void {
     if (this.#ranges.size > 0) throw new ServiceError('INVALID_ARGUMENT', 'the cluster already has ranges');
+  }
+
+  /** Users that exist before would decide how a cluster is founded (founding.ts FO5). */
+  #checkFounded(): void {
+    if (this.#ranges.size > 0) return;
+    throw new ServiceError('UNAVAILABLE', 'users and roles cannot be changed before the cluster is founded; try again');
   }
 
   #found({ start, nodeIds }: FirstRangePlan, rest: Pick<RangeDescriptor, 'end' | 'revisionSource'>): number {

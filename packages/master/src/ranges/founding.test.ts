@@ -85,6 +85,16 @@ describe('a cluster', () => {
     expect(state.auth.enabled).toBe(false);
   });
 
+  test('tells nobody that authentication is off, and takes no users, before it is founded (FO5)', () => {
+    const { founding, state } = new Bed(PASSWORD);
+    expect(founding.isAuthTold).toBe(false);
+    const early = () => state.apply({ type: 'changeAuth', change: { type: 'addUser', user: 'eve', passwordHash: '' } });
+    expect(early).toThrow('before the cluster is founded');
+    founding.mayCreateRanges();
+    expect([founding.isAuthTold, state.auth.users.map(({ name }) => name)]).toEqual([true, ['root']]);
+    expect(new Bed({ kind: 'open' }).founding.isAuthTold).toBe(true);
+  });
+
   test('waits while the file with the password cannot be read', () => {
     const bed = new Bed({ kind: 'password', root: undefined });
     expect([bed.founding.mayCreateRanges(), bed.proposed]).toEqual([false, []]);

@@ -8,6 +8,8 @@
  * FO3. Founders agree on the kind of log-in only. Each one hashes the password by itself, so hashes differ, and that of
  *      the leader that proposes is used.
  * FO4. Only a cluster without ranges is founded. Later, options about it have no effect.
+ * FO5. Until then nobody changes users and roles. A leader whose plan has authentication tells no node before that
+ *      authentication is off, so nodes refuse every request that needs a decision (auth's known-auth.ts KA3).
  */
 import type { FirstRoot } from '@remora/auth';
 import type { Logger } from '@remora/base';
@@ -55,6 +57,12 @@ export class Founding {
     if (plan.root !== undefined) this.#found(plan.root);
     else this.#isStopped('the file of --initial-root-password-file cannot be read');
     return false;
+  }
+
+  /** Whether nodes may learn of users and roles, or that there are none (FO5). */
+  get isAuthTold(): boolean {
+    const { state, plan } = this.#deps;
+    return plan.kind === 'open' || state.auth.enabled || state.ranges().length > 0;
   }
 
   /** FO2. The founders are the voters of the masters' group. */
