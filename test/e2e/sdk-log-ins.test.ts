@@ -180,7 +180,7 @@ test('a client goes on at another node when its own one dies, without a further 
   await ada.kv.put('a5', '3');
 });
 
-test('without masters, a client that is logged in is told that nobody can decide, and goes on afterwards', async () => {
+test('without masters, requests of a logged-in client are refused as unavailable, and work again afterwards', async () => {
   await using ada = await open({ user: 'ada', password: 'adapw', endpoints: cluster.node(1).client });
   await ada.kv.put('a6', '1');
   cluster.kill(2, 'SIGKILL');

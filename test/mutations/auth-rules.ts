@@ -339,7 +339,7 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     },
   },
   {
-    name: 'whoever-takes-locks-steers-them',
+    name: 'acquire-includes-steer',
     rule: 'every verb on locks includes read, and no other one (lock-grants.ts)',
     file: 'packages/auth/src/permissions/lock-grants.ts',
     find: "(permission.verb === wanted.verb || wanted.verb === 'read') &&",

@@ -378,7 +378,7 @@ const OF_HTTP: readonly Row[] = [
 const OF_FILES_AND_TERMINALS: readonly Row[] = [
   [
     'listens-beyond-loopback',
-    'a node listens beyond loopback only when it is told that this is insecure (exposure.ts)',
+    'beyond loopback, a node without TLS starts only with --insecure (exposure.ts)',
     'packages/cli/src/exposure.ts',
     'isProtected || isLoopback(listenHost) ||',
     "isProtected || listenHost !== '' ||",

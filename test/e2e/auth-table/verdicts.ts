@@ -21,8 +21,8 @@ export const PRINCIPALS = [
 export type Who = (typeof PRINCIPALS)[number];
 
 /**
- * `allowed`: whatever is answered to a request that may be made, errors about its outcome included. `INVALID_ARGUMENT`:
- * nobody may send it, so that nobody is told who might.
+ * `allowed`: the request passed authorisation, whatever its answer is. `INVALID_ARGUMENT`: no client may send it, so
+ * it is refused before authorisation.
  */
 export type Verdict = 'allowed' | 'UNAUTHENTICATED' | 'PERMISSION_DENIED' | 'INVALID_ARGUMENT';
 export type Verdicts = Readonly<Record<Who, Verdict>>;
@@ -31,7 +31,7 @@ export interface Row<Request> {
   /** Tells the rows of one method apart. */
   readonly name?: string;
   readonly may: Verdicts;
-  /** Makes the request, for each caller anew: what one of them ends is there again for the next. */
+  /** Makes a new request for each caller: what one caller ends exists again for the next. */
   readonly request: (world: World, who: Who) => Request | Promise<Request>;
   /** What a request that is in order gets from a node in this state, although it looks like a malformed one. */
   readonly despite?: RegExp;

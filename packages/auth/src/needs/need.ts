@@ -34,8 +34,8 @@ export interface OwnerNeed {
 }
 
 /**
- * What depends on a lease, which has to be looked at. A lease of plain keys (LeaseGrant of etcd) belongs to whoever may
- * write its keys. A session belongs to the user who began it.
+ * What depends on a lease, whose record decisions look up. A lease of plain keys (etcd's LeaseGrant) belongs to every
+ * user who may write its keys. A session belongs to the user who began it.
  */
 export type LeaseNeed =
   /** To read all keys that the lease has at that time, in whichever ranges. */

@@ -61,7 +61,7 @@ export function importedNotes(snapshot: EtcdSnapshot, imported: Imported): reado
     ...(leasesLost > 0 ? [`${counted(leasesLost, 'lease')} ended during the import, with their keys`] : []),
     ...(unleased > 0 ? [`${unleased} named a lease that etcd no longer had, and are kept without one`] : []),
     above === undefined
-      ? 'revisions are not above those of etcd, because the cluster was in use: watches must begin anew'
+      ? 'revisions are not above those of etcd, because the cluster was in use: clients must open their watches again'
       : `revisions continue above ${above}`,
     `ignored ${ignoredText(snapshot.facts.members, snapshot.facts.alarms)}`,
   ];

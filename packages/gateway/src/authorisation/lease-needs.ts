@@ -9,7 +9,7 @@
  * OW3. A session that its home does not know is not used. Another range may not have heard of its end yet, and would
  *      let a stranger release a hold before its lock-delay begins.
  * OW4. A request that names no incarnation is decided by the present one, and ends no other.
- * OW5. A lease of plain keys belongs to whoever may write all its keys, as in etcd. Nobody but root uses it for locks.
+ * OW5. A lease of plain keys belongs to every user who may write all its keys, as in etcd. Only root uses it for locks.
  */
 import type { LeaseNeed, Need, PlainNeed } from '@remora/auth';
 import { isPlain } from '@remora/auth';

@@ -29,8 +29,8 @@ import { Attachments } from './attachments.ts';
  *     it as alive, and its id is not granted meanwhile, so that no two incarnations ever exist at a time.
  * S5. For a lease whose client is silent, its remaining time may be recorded here. A new leader does not give it more
  *     time than that, so the record is removed before a heartbeat is acknowledged (docs/decisions/0059).
- * S6. The owner is set by the grant and never changes, so an id with its incarnation has one owner for ever: whoever
- *     knows it need not ask again. Nothing in this range decides by it (gateway/src/authorisation/decisions.ts).
+ * S6. The owner is set by the grant and never changes: a gateway that knows the owner of an id with its incarnation
+ *     need not ask again. Nothing in this range decides by it (gateway/src/authorisation/decisions.ts).
  */
 export interface Lease extends LeaseTerms {
   readonly id: bigint;
