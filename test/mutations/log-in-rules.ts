@@ -21,7 +21,7 @@ export const LOG_IN_RULES: readonly RuleMutation[] = [
     replace: ') return;',
     killedBy: {
       file: 'packages/protocol/src/rpc/link-guard.test.ts',
-      test: 'a refusal holds the link again, but not one of a call that left before it was last held (LG2)',
+      test: 'a late refusal does not count when the link is admitted again by then (LG2)',
     },
   },
   {
@@ -109,7 +109,7 @@ export const LOG_IN_RULES: readonly RuleMutation[] = [
     replace: '|| options.allowPlainText !== false) return',
     killedBy: {
       file: 'packages/client/src/transport/credentials.test.ts',
-      test: 'a password to 10.0.0.1:1 is allowed: false',
+      test: "a password to '10.0.0.1:1' is allowed: false",
     },
   },
   {

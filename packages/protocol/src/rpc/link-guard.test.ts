@@ -8,7 +8,7 @@ import { FINAL_REFUSAL, type GuardedLink } from './link-guard.ts';
 import { createRpcRegistry } from './registry.ts';
 import { serveLink } from './server.ts';
 
-function bedOf() {
+function bedOf({ admitsAgain = false } = {}) {
   const clock = new ManualClock();
   const registry = createRpcRegistry();
   const heard: string[] = [];
@@ -29,7 +29,10 @@ function bedOf() {
       link = guarded;
       return {
         opened: () => void seen.push('opened'),
-        refused: () => void seen.push('refused'),
+        refused: () => {
+          seen.push('refused');
+          if (admitsAgain) guarded.admit();
+        },
         closed: () => void seen.push('closed'),
       };
     },
@@ -81,6 +84,18 @@ test('a refusal holds the link again, but not one of a call that left before it 
   expect(heard).toEqual(['old', 'late', 'new']);
   refused.add('log-in');
   call('log-in', guarded());
+  clock.advance(10);
+  expect(seen).toEqual(['opened', 'admitted', 'refused']);
+});
+
+test('a late refusal does not count when the link is admitted again by then (LG2)', () => {
+  const { clock, refused, seen, call, guarded } = bedOf({ admitsAgain: true });
+  clock.advance(10);
+  guarded().admit();
+  for (const text of ['old', 'late']) {
+    refused.add(text);
+    call(text);
+  }
   clock.advance(10);
   expect(seen).toEqual(['opened', 'admitted', 'refused']);
 });
