@@ -29,7 +29,7 @@ export const LOG_IN_RULES: readonly RuleMutation[] = [
     rule: 'a client has one log-in by password at a time (log-ins.ts LI1)',
     file: 'packages/client/src/transport/log-ins.ts',
     find: 'if (this.#obtaining === undefined) return await',
-    replace: 'if (this.#known === undefined) return await',
+    replace: 'if (this.#known === undefined || true) return await',
     killedBy: {
       file: 'packages/client/src/transport/log-ins.test.ts',
       test: 'two connections share one log-in by password (LI1), and a further one uses the token (LI2)',
