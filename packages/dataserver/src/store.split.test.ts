@@ -187,6 +187,20 @@ describe('a split', () => {
     ]);
   });
 
+  test('adds no failure of its own if the host stops itself before the child runs', async () => {
+    const [world, logged] = [new CrashWorld(1), new Set<GroupId>()];
+    await founded(world, logged);
+    const booted = await boot(world, { logged });
+    await booted.store.start();
+    const parent = parentOf(booted.store);
+    for (let i = 0; i < 4; i++) await applyNext(parent);
+    await applyNext(parent);
+    booted.host.stopped = true; // the log failed, and the host reported that
+    const child = { ...PARENT, rangeId: CHILD_ID, start: BORDER, epoch: { confVersion: 1, version: 2 } };
+    await expect(booted.store.createReplica(child, 31)).rejects.toThrow('the node is stopping');
+    expect(booted.failures).toEqual([]);
+  });
+
   test.each([
     { name: 'here', role: { role: 'leader', term: 2, leader: 11 }, begins: { firstLeader: 31 } },
     { name: 'on another node', role: { role: 'follower', term: 2, leader: 13 }, begins: { firstLeader: 33 } },

@@ -205,7 +205,7 @@ export class Store {
 
   async #resume(marker: InstallMarker): Promise<void> {
     await this.#installer.resume(marker);
-    if (this.#stopped) return; // the next start runs it: the interrupted installation is complete by now
+    if (this.#ending) return; // the next start runs it: the interrupted installation is complete by now
     const state = this.#deps.engine.get(stateKey(marker.rangeId));
     assert(state !== undefined, 'a snapshot carries the state of its range');
     for (const remove of this.#open(state)) await remove();
@@ -224,7 +224,7 @@ export class Store {
     const creating = this.#replicas.creating(rangeId);
     if (creating !== undefined) {
       await creating; // perhaps another replica
-      if (this.#stopped || this.#replicas.get(rangeId)?.replica.group.replicaId === replicaId) return;
+      if (this.#ending || this.#replicas.get(rangeId)?.replica.group.replicaId === replicaId) return;
       throw new ServiceError('UNAVAILABLE', `another replica of range ${rangeId} was being created; try again later`);
     }
     if (!this.#held.accepts(rangeId, replicaId)) {
@@ -259,7 +259,7 @@ export class Store {
     replica.stage();
     this.#held.begins(rangeId, replicaId);
     await checkpointer.run();
-    if (this.#stopped) return;
+    if (this.#ending) return;
     this.#run(replica, replicaId, createdBeginning(conf, replicaId));
     logger.info({ range: rangeId, replica: replicaId }, 'created a replica');
   }
@@ -288,12 +288,12 @@ export class Store {
       await durable;
       // Not resolved: the child takes no part in checkpoints, so the parent's rows have to stay
       // (range/reshape/splits.ts S8).
-      if (this.#stopped) throw new ServiceError('UNAVAILABLE', 'the node is stopping');
+      if (this.#ending) throw new ServiceError('UNAVAILABLE', 'the node is stopping');
       this.#run(replica, own.replicaId, beginning);
       logger.info({ range: rangeId, replica: own.replicaId, of: parent.rangeId }, 'split off a range');
     });
     done.catch((error: unknown) => {
-      if (!this.#stopped) onFailure(error); // the engine reports a failed checkpoint as well
+      if (!this.#ending) onFailure(error); // the engine reports a failed checkpoint as well
     });
     return done;
   }
@@ -372,6 +372,11 @@ export class Store {
   get #watchRingShare(): number {
     const { watchRingsBytesMax = Number.POSITIVE_INFINITY } = this.#deps.options;
     return Math.max(WATCH_RING_MIN, watchRingsBytesMax / Math.max(1, this.#replicas.size));
+  }
+
+  /** No replica can be run any more: the store was stopped, or the host stopped itself and has reported why. */
+  get #ending(): boolean {
+    return this.#stopped || this.#deps.host.stopped;
   }
 
   #run(replica: RangeReplica, replicaId: number, beginning: Beginning = {}): void {

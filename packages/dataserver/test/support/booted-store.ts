@@ -25,7 +25,11 @@ class QuietHost implements RaftHost {
     this.logged = logged;
   }
 
+  /** A test sets it when the host stops itself. */
+  stopped = false;
+
   createGroup(options: GroupOptions): Group {
+    if (this.stopped) throw new Error('the raft host is stopped');
     this.created.push(options);
     this.#running.add(options.groupId);
     this.logged.add(options.groupId);
@@ -67,7 +71,9 @@ class QuietHost implements RaftHost {
   }
 
   async logDurable(): Promise<void> {}
-  async stop(): Promise<void> {}
+  async stop(): Promise<void> {
+    this.stopped = true;
+  }
 }
 
 /** To a cluster in which no other node is up. */

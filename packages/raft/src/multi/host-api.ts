@@ -135,5 +135,7 @@ export interface RaftHost {
    * §6).
    */
   logDurable(): Promise<void>;
+  /** True for good after `stop`, and after the failure that was reported to `onFatal`: groups can no longer be created. */
+  readonly stopped: boolean;
   stop(): Promise<void>;
 }

@@ -224,7 +224,7 @@ class Host implements NodeRaftHost {
 
   createGroup(options: GroupOptions): Group {
     assert(!this.#groups.has(options.groupId), `group ${options.groupId} already exists on this node`);
-    assert(this.#state !== 'stopped', 'the raft host is stopped');
+    assert(!this.stopped, 'the raft host is stopped');
     const runner = new GroupRunner(this.#context, options);
     this.#groups.set(options.groupId, runner);
     this.#heartbeats.groupsChanged();
@@ -267,6 +267,10 @@ class Host implements NodeRaftHost {
   stats(): Readonly<HostStats> {
     this.#stats.entryCacheBytes = this.#entryCache.bytes;
     return this.#stats;
+  }
+
+  get stopped(): boolean {
+    return this.#state === 'stopped';
   }
 
   get logHangs(): boolean {
