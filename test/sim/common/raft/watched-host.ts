@@ -48,6 +48,9 @@ export function watchedHost(options: RaftHostOptions, watch: HostWatch): NodeRaf
     logFailed: (error) => host.logFailed(error),
     stats: () => host.stats(),
     inFlight: () => host.inFlight(),
+    get stopped() {
+      return host.stopped;
+    },
     get logHangs() {
       return host.logHangs;
     },
