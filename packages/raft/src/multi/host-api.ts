@@ -135,7 +135,7 @@ export interface RaftHost {
    * §6).
    */
   logDurable(): Promise<void>;
-  /** True for good after `stop`, and after the failure that was reported to `onFatal`: groups can no longer be created. */
+  /** True for good after `stop`, and after the failure that was reported to `onFatal`: no group can be created then. */
   readonly stopped: boolean;
   stop(): Promise<void>;
 }
