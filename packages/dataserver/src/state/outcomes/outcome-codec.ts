@@ -1,4 +1,4 @@
-import { type Bytes, type ErrorCode, isErrorCode, type Packer, ServiceError } from '@remora/base';
+import { type Bytes, type ErrorCode, isErrorCode, type Packer, packedNumberBytes, ServiceError } from '@remora/base';
 import {
   asCount,
   asFields,
@@ -9,6 +9,8 @@ import {
   decodeCommandResult,
   decodeStored,
   encodeCommandResult,
+  endOfText,
+  type ItemPlace,
   invalid,
   type StoredFormat,
   StoredList,
@@ -102,6 +104,19 @@ export function packRemembered(out: Packer, { requestId, deadlineMs, outcome }: 
   out.text(requestId);
   out.number(deadlineMs);
   packOutcome(out, outcome);
+}
+
+/** Copies an item of another page, with a new deadline: the bytes are those that `packRemembered` would write. */
+export function packMoved(
+  out: Packer,
+  source: Bytes,
+  { from, to }: ItemPlace,
+  deadlines: { readonly beforeMs: number; readonly afterMs: number },
+): void {
+  const idEnd = endOfText(source, from + 1); // behind the header of the item's list
+  out.packedPart(source, from, idEnd);
+  out.number(deadlines.afterMs);
+  out.packedPart(source, idEnd + packedNumberBytes(deadlines.beforeMs), to);
 }
 
 /** Throws an `InvariantError` for anything else. */

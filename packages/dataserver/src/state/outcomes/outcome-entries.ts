@@ -1,6 +1,6 @@
 import { assert, type Bytes } from '@remora/base';
 import { StoredList } from '@remora/protocol';
-import { decodeRemembered, PAGE, packRemembered, type Remembered } from './outcome-codec.ts';
+import { decodeRemembered, PAGE, packMoved, packRemembered, type Remembered } from './outcome-codec.ts';
 
 /** A page is closed when it holds this many outcomes. */
 export const PAGE_ENTRIES_MAX = 1_024;
@@ -13,6 +13,7 @@ export const PAGE_ENTRIES_MAX = 1_024;
 export class OutcomeEntries {
   readonly #list = new StoredList(PAGE);
   readonly #hashes: number[] = [];
+  readonly #deadlines: number[] = [];
 
   get count(): number {
     return this.#hashes.length;
@@ -23,10 +24,25 @@ export class OutcomeEntries {
     return this.#hashes;
   }
 
+  /** The deadlines, in milliseconds of range time. */
+  get deadlines(): readonly number[] {
+    return this.#deadlines;
+  }
+
   /** `hash`: the hash of the entry's id. */
   add(entry: Remembered, hash: number): void {
     this.#list.add(entry, packRemembered);
     this.#hashes.push(hash);
+    this.#deadlines.push(entry.deadlineMs);
+  }
+
+  /** Adds an outcome of another page with a new deadline, without decoding it. */
+  addFrom(other: OutcomeEntries, at: number, deadlineMs: number): void {
+    assert(at < other.count, 'an outcome of the page');
+    const deadlines = { beforeMs: other.#deadlines[at] ?? 0, afterMs: deadlineMs };
+    this.#list.addFrom(other.#list, at, (out, source, place) => packMoved(out, source, place, deadlines));
+    this.#hashes.push(other.#hashes[at] ?? 0);
+    this.#deadlines.push(deadlineMs);
   }
 
   at(i: number): Remembered {

@@ -56,6 +56,13 @@ export class OutcomeIndex {
     return place === undefined ? undefined : this.#at(place);
   }
 
+  /** Returns false if no id with this hash is in the index, without reading a page; true says little (X2). */
+  mayHave(hash: number): boolean {
+    const first = this.#bucketOf(hash);
+    for (let slot = first; slot < first + BUCKET_SLOTS; slot++) if (this.#hashes[slot] === hash) return true;
+    return this.#overflow.has(hash);
+  }
+
   /** Whether an id belongs to the outcome at that place and to no later one, without reading the page. */
   holds({ entries, at }: OutcomePlace): boolean {
     const page = this.#numbers.get(entries);
@@ -75,10 +82,18 @@ export class OutcomeIndex {
     const overflowed = this.#overflow.get(hash);
     if (slot !== undefined) this.#places[slot] = place;
     else if (overflowed?.has(requestId)) overflowed.set(requestId, place);
-    else {
-      if ((this.size + 1) * SLOTS_PER_ID > this.#hashes.length) this.#resize(2 * this.#hashes.length);
-      this.#insert(hash, place);
-    }
+    else this.#insertNew(hash, place);
+  }
+
+  /** Like `set`, for an outcome whose hash no id of the index has (`mayHave`). */
+  setNew({ entries, at }: OutcomePlace): void {
+    assert(at < PAGE_ENTRIES_MAX, 'a page has room for the outcome');
+    this.#insertNew(entries.hashes[at] ?? 0, this.#numberOf(entries) * PAGE_ENTRIES_MAX + at);
+  }
+
+  #insertNew(hash: number, place: number): void {
+    if ((this.size + 1) * SLOTS_PER_ID > this.#hashes.length) this.#resize(2 * this.#hashes.length);
+    this.#insert(hash, place);
   }
 
   /** Forgets a page: ids that were since assigned to other pages stay. */

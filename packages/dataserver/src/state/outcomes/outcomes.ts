@@ -61,7 +61,7 @@ export interface Loan {
 
 /** Outcomes remembered before a split (O4). */
 interface Elder {
-  readonly index: Pick<OutcomeIndex, 'find' | 'holds'>;
+  readonly index: Pick<OutcomeIndex, 'find' | 'holds' | 'mayHave'>;
   readonly maxDeadlineMs: number;
 }
 
@@ -213,11 +213,13 @@ export class Outcomes {
       const known = shared.has(page.entries) && Math.max(page.minDeadlineMs, times.otherMs) >= times.ownMs; // O5
       if (known && renewed.size === 0) continue;
       const united: Page = { ...NEW_PAGE, number: this.#nextPage++, entries: new OutcomeEntries() };
-      for (const [at, entry] of [...page.entries].entries()) {
-        if (known && !renewed.has(entry.requestId)) continue;
-        if (entry.deadlineMs < times.otherMs || !other.#isLast(entry, { entries: page.entries, at })) continue; // O3
-        const both = this.#united(entry, times);
-        if (both !== undefined) this.#add(united, both);
+      const { entries } = page;
+      for (let at = 0; at < entries.count; at++) {
+        const deadlineMs = entries.deadlines[at] ?? 0;
+        if (known && !renewed.has(entries.at(at).requestId)) continue;
+        if (deadlineMs < times.otherMs || !other.#isLast({ entries, at })) continue; // O3
+        if (page.partial || this.#mayKnow(entries.hashes[at] ?? 0)) this.#unite(united, entries.at(at), times);
+        else this.#copy(united, { entries, at }, laterMs(deadlineMs, times));
       }
       const { count } = united.entries;
       if (count === 0) continue;
@@ -227,12 +229,30 @@ export class Outcomes {
     }
   }
 
+  #unite(page: Page, theirs: Remembered, times: RangeTimes): void {
+    const both = this.#united(theirs, times);
+    if (both !== undefined) this.#add(page, both);
+  }
+
+  /** Adds a complete outcome whose hash no id here has, without decoding it. */
+  #copy(page: Page, { entries, at }: OutcomePlace, deadlineMs: number): void {
+    page.entries.addFrom(entries, at, deadlineMs);
+    widen(page, { deadlineMs });
+    this.#index.setNew({ entries: page.entries, at: page.entries.count - 1 });
+  }
+
+  /** Returns false if no id with this hash is remembered; true says little. */
+  #mayKnow(hash: number): boolean {
+    return this.#index.mayHave(hash) || this.#elders.some(({ index }) => index.mayHave(hash));
+  }
+
   /** Whether the outcome at the place is the last under its id. */
-  #isLast({ requestId }: Remembered, place: OutcomePlace): boolean {
-    const hash = hashOfId(requestId);
-    for (const index of [this.#index, ...this.#elders.map((elder) => elder.index)]) {
+  #isLast(place: OutcomePlace): boolean {
+    if (this.#index.holds(place)) return true;
+    if (hasIdOf(this.#index, place)) return false;
+    for (const { index } of this.#elders) {
       if (index.holds(place)) return true;
-      if (index.find(requestId, hash) !== undefined) return false;
+      if (hasIdOf(index, place)) return false;
     }
     return false;
   }
@@ -243,17 +263,21 @@ export class Outcomes {
     const ids = new Set<string>();
     for (const { entries, minDeadlineMs, partial } of this.#pages) {
       if (theirs.has(entries) || (minDeadlineMs >= ownMs && !partial)) continue;
-      for (const { requestId, deadlineMs, outcome } of entries) {
-        if (deadlineMs < ownMs || isPartial(outcome)) ids.add(requestId);
+      for (let at = 0; at < entries.count; at++) {
+        const ended = (entries.deadlines[at] ?? 0) < ownMs;
+        if (!ended && !partial) continue;
+        const { requestId, outcome } = entries.at(at);
+        if (ended || isPartial(outcome)) ids.add(requestId);
       }
     }
     return ids;
   }
 
   /** Returns what must be remembered in addition to what already is. */
-  #united(theirs: Remembered, { ownMs, otherMs }: RangeTimes): Remembered | undefined {
-    const deadlineMs = theirs.deadlineMs + Math.max(0, ownMs - otherMs);
+  #united(theirs: Remembered, times: RangeTimes): Remembered | undefined {
+    const { ownMs, otherMs } = times;
     const mine = this.#live(theirs.requestId, ownMs);
+    const deadlineMs = laterMs(theirs.deadlineMs, times);
     if (mine === undefined) return { ...theirs, deadlineMs };
     const joined = joinedOutcome(mine.outcome, theirs.outcome);
     // After the merge the time is the later one (O2): results forgotten by then make the combined outcome incomplete.
@@ -318,7 +342,18 @@ export class Outcomes {
   }
 }
 
-function widen(page: Page, { deadlineMs }: Remembered): void {
+/** Whether the index has the id of the outcome at the place, which is decoded only if some id has its hash. */
+function hasIdOf(index: Elder['index'], { entries, at }: OutcomePlace): boolean {
+  const hash = entries.hashes[at] ?? 0;
+  return index.mayHave(hash) && index.find(entries.at(at).requestId, hash) !== undefined;
+}
+
+/** The deadline of an outcome of the other range, which keeps it for as long as that range would have. */
+function laterMs(deadlineMs: number, { ownMs, otherMs }: RangeTimes): number {
+  return deadlineMs + Math.max(0, ownMs - otherMs);
+}
+
+function widen(page: Page, { deadlineMs }: Pick<Remembered, 'deadlineMs'>): void {
   page.minDeadlineMs = Math.min(page.minDeadlineMs, deadlineMs);
   page.maxDeadlineMs = Math.max(page.maxDeadlineMs, deadlineMs);
 }

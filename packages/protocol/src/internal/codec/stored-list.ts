@@ -5,7 +5,7 @@
  * SL1. In front of the items there is room for the longest header: the format's version and the count. A shorter one is
  *      placed directly before the first item.
  */
-import { assert, Packer } from '@remora/base';
+import { assert, type Bytes, Packer } from '@remora/base';
 import type { StoredFormat } from './stored.ts';
 import { unpack } from './unpack.ts';
 
@@ -13,11 +13,19 @@ import { unpack } from './unpack.ts';
 const STORED_ITEMS_MAX = 0xffff;
 const HEADER_BYTES_MAX = 5;
 
+/** Where an item lies in the bytes of its list. */
+export interface ItemPlace {
+  readonly from: number;
+  readonly to: number;
+}
+
 export class StoredList {
   readonly #version: number;
   readonly #out = new Packer();
   /** The end of each item. */
   readonly #ends: number[] = [];
+  /** What `#bytes` returned last: items are usually copied from a list that is complete. */
+  #view: Buffer = Buffer.alloc(0);
 
   constructor({ version, fields }: StoredFormat) {
     assert(fields === 1 && version < 0x80, 'a list is the only field of its format, whose version is one byte');
@@ -38,9 +46,27 @@ export class StoredList {
 
   /** The item as it was packed; bytes in it are slices of the list. */
   item(at: number): unknown {
-    const end = this.#ends[at];
-    assert(end !== undefined, 'an item of the list');
-    return unpack(this.#out.view().subarray(0, end), at === 0 ? HEADER_BYTES_MAX : (this.#ends[at - 1] ?? 0));
+    const { from, to } = this.#placeOf(at);
+    return unpack(this.#out.view().subarray(0, to), from);
+  }
+
+  /** Adds an item of another list of the same format: `write` copies it from `source`, where it lies at `place`. */
+  addFrom(other: StoredList, at: number, write: (out: Packer, source: Bytes, place: ItemPlace) => void): void {
+    assert(this.count < STORED_ITEMS_MAX, 'the header has room for the count');
+    write(this.#out, other.#bytes(), other.#placeOf(at));
+    this.#ends.push(this.#out.length);
+  }
+
+  #placeOf(at: number): ItemPlace {
+    const to = this.#ends[at];
+    assert(to !== undefined, 'an item of the list');
+    return { from: at === 0 ? HEADER_BYTES_MAX : (this.#ends[at - 1] ?? 0), to };
+  }
+
+  /** The header and all items; valid until an item is added. */
+  #bytes(): Buffer {
+    if (this.#view.length !== this.#out.length) this.#view = this.#out.view();
+    return this.#view;
   }
 
   /** The row. It is valid until an item is added. */

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Packr } from 'msgpackr';
 import { describe, expect, test } from 'vitest';
 import { packPlain } from './pack.ts';
-import { UnpackError, unpack, unpackMeasured } from './unpack.ts';
+import { endOfText, UnpackError, unpack, unpackMeasured } from './unpack.ts';
 
 const general = new Packr({ useRecords: false, moreTypes: true, structuredClone: true });
 
@@ -98,6 +98,20 @@ describe('the decoder', () => {
     const { sizes: before } = unpackMeasured(packPlain([1]), 0);
     unpack(packPlain(items), 0);
     expect(before).toEqual([1]);
+  });
+
+  test('the end of text is found without reading it', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 400 }), fc.nat(3), (text, before) => {
+        const bytes = Buffer.concat([Buffer.alloc(before), packPlain(text), Buffer.of(1, 2, 3)]);
+        expect(endOfText(bytes, before)).toBe(bytes.length - 3);
+      }),
+    );
+    expect(endOfText(packPlain('x'.repeat(70_000)), 0)).toBe(70_005);
+    for (const other of [0, -1, null, [], Buffer.of(), true]) {
+      expect(() => endOfText(packPlain(other), 0)).toThrow(UnpackError);
+    }
+    expect(() => endOfText(Buffer.of(), 0)).toThrow(UnpackError);
   });
 
   test('bytes are slices of the input', () => {

@@ -53,7 +53,18 @@ export function unpack(bytes: Bytes, from: number): unknown {
   }
 }
 
-/** The same, with the number of bytes of each item if it is a list. */
+/** Returns where packed text at `from` ends, without reading it; throws `UnpackError` if it is not text. */
+export function endOfText(bytes: Bytes, from: number): number {
+  const token = bytes[from] ?? 0;
+  const byte = (i: number): number => bytes[from + i] ?? 0;
+  if (token >= 0xa0 && token < 0xc0) return from + 1 + (token & 0x1f);
+  if (token === 0xd9) return from + 2 + byte(1);
+  if (token === 0xda) return from + 3 + ((byte(1) << 8) | byte(2));
+  if (token === 0xdb) return from + 5 + (((byte(1) << 24) | (byte(2) << 16) | (byte(3) << 8) | byte(4)) >>> 0);
+  throw new UnpackError('not text');
+}
+
+/** Like `unpack`, with the number of bytes of each item if it is a list. */
 export function unpackMeasured(
   bytes: Bytes,
   from: number,
