@@ -183,6 +183,17 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     },
   },
   {
+    name: 'strangers-ask-for-nothing',
+    rule: 'a request that needs nothing still needs a user (authority.ts D2)',
+    file: 'packages/auth/src/permissions/authority.ts',
+    find: 'of needs.length === 0 ? NEEDS_NOTHING : needs)',
+    replace: 'of needs)',
+    killedBy: {
+      file: 'packages/auth/src/permissions/authority.test.ts',
+      test: 'a request that needs nothing still needs a user (D2)',
+    },
+  },
+  {
     name: 'everybody-owns-sessions',
     rule: 'what only its owner may do with a session, nobody else does (authority.ts D5)',
     file: 'packages/auth/src/permissions/authority.ts',
