@@ -194,6 +194,61 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     },
   },
   {
+    name: 'chosen-request-ids-are-for-all',
+    rule: 'a chosen request id stands for a command of its user only (authorised-backend.ts AB6)',
+    file: 'packages/gateway/src/authorisation/authorised-backend.ts',
+    find: 'given.isChosenId === true ? this.#bound(given) : given',
+    replace: 'given',
+    killedBy: {
+      file: BACKEND,
+      test: 'whose id its client has chosen shares it with no other user, nor with ids that others send (AB6)',
+    },
+  },
+  {
+    name: 'chosen-request-ids-can-be-computed',
+    rule: 'a chosen request id follows from a key that only nodes have (authorised-backend.ts AB6)',
+    file: 'packages/gateway/src/authorisation/chosen-request-id.ts',
+    find: "createHmac('sha256', key)",
+    replace: "createHmac('sha256', '')",
+    killedBy: {
+      file: BACKEND,
+      test: 'whose id its client has chosen shares it with no other user, nor with ids that others send (AB6)',
+    },
+  },
+  {
+    name: 'sessions-tell-everybody-of-themselves',
+    rule: 'what a client says of its session is for who may see the session (authorised-backend.ts AB7)',
+    file: 'packages/gateway/src/authorisation/authorised-backend.ts',
+    find: 'lease: { ...rest, attributes: {} }',
+    replace: 'lease',
+    killedBy: {
+      file: BACKEND,
+      test: 'is what a client says of its session only for who may see the session (AB7)',
+    },
+  },
+  {
+    name: 'keys-that-were-attached-meanwhile',
+    rule: 'the keys of a lease in an answer are decided about (authorised-backend.ts AB7)',
+    file: 'packages/gateway/src/authorisation/authorised-backend.ts',
+    find: 'if (refusal !== undefined) return answer(refusal, undefined);',
+    replace: '',
+    killedBy: {
+      file: BACKEND,
+      test: 'is refused if a key was attached meanwhile that its caller may not read (AB7)',
+    },
+  },
+  {
+    name: 'audit-log-shows-secret-request-ids',
+    rule: 'request ids of the Pipe are not in the audit log (audited-calls.ts AC5)',
+    file: 'packages/gateway/src/authorisation/audited-calls.ts',
+    find: "principal?.door === 'pipe' ? undefined : requestId",
+    replace: 'requestId',
+    killedBy: {
+      file: BACKEND,
+      test: 'shows the request ids that clients choose, and no others (AC5)',
+    },
+  },
+  {
     name: 'everybody-owns-sessions',
     rule: 'what only its owner may do with a session, nobody else does (authority.ts D5)',
     file: 'packages/auth/src/permissions/authority.ts',
