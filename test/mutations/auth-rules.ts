@@ -249,6 +249,39 @@ export const AUTH_RULES: readonly RuleMutation[] = [
     },
   },
   {
+    name: 'one-address-locks-a-user-out',
+    rule: 'log-ins of one address leave room for the user that they name (password-hasher.ts PH2)',
+    file: 'packages/auth/src/credentials/password-hasher.ts',
+    find: 'if ((this.#ofAddress.get(network) ?? 0) >= ofAddressMax)',
+    replace: 'if ((this.#ofAddress.get(network) ?? 0) >= ofUserMax)',
+    killedBy: {
+      file: 'packages/auth/src/credentials/password-hasher.test.ts',
+      test: 'a flood for one user from one address, or one network, leaves room for that user (PH2)',
+    },
+  },
+  {
+    name: 'long-names-take-turns',
+    rule: 'names and passwords that nobody has take no turn (password-hasher.ts PH4)',
+    file: 'packages/auth/src/credentials/password-hasher.ts',
+    find: 'if (Buffer.byteLength(user) > AUTH_LIMITS.nameBytesMax || isTooLong(password)) return false; // PH4',
+    replace: '',
+    killedBy: {
+      file: 'packages/auth/src/credentials/password-hasher.test.ts',
+      test: 'names and passwords that nobody has are wrong at once, however many there are (PH4)',
+    },
+  },
+  {
+    name: 'audit-lines-as-long-as-names',
+    rule: 'nothing that a caller sends makes a line of the audit log long (audit-log.ts AL5)',
+    file: 'packages/auth/src/audit/audit-log.ts',
+    find: 'cut(principal.name)',
+    replace: 'principal.name',
+    killedBy: {
+      file: 'packages/auth/src/audit/audit-log.test.ts',
+      test: 'names of others cannot forge a line, act on a terminal, or make a line long (AL5)',
+    },
+  },
+  {
     name: 'everybody-owns-sessions',
     rule: 'what only its owner may do with a session, nobody else does (authority.ts D5)',
     file: 'packages/auth/src/permissions/authority.ts',
