@@ -70,7 +70,7 @@ export class Authority {
     if (grants?.isRoot === true) return ALLOWED;
     for (const need of needs.length === 0 ? NEEDS_NOTHING : needs) {
       if (user === undefined || grants === undefined || !isGranted(user, grants, need))
-        return { allowed: false, need, why: whyNot(user, need) };
+        return { allowed: false, need, why: whyNot(user, grants, need) };
     }
     return ALLOWED;
   }
@@ -142,9 +142,12 @@ function steersAll(locks: LockGrants): boolean {
   return locks.covers('steer', '', EMPTY_BYTES);
 }
 
-function whyNot(user: string | undefined, need: PlainNeed): string {
+function whyNot(user: string | undefined, grants: Grants | undefined, need: PlainNeed): string {
   if (user === undefined)
     return 'authentication is on: log in with a user name and a password, a token or a certificate';
+  // Only a certificate names a user who does not exist: who logged in before has another error (D6).
+  if (grants === undefined)
+    return `the user "${user}" of the certificate does not exist; root adds it with: remora auth user add`;
   return `the user "${user}" ${missing(need)}`;
 }
 
