@@ -196,6 +196,37 @@ test.each(OTHERS)('the Pipe: $title', ({ may, ask }) =>
   expectRow({ may, request: () => undefined }, (_request, who) => ask(who)),
 );
 
+describe('what belongs to another user', () => {
+  test('is not met under the request id that its user has chosen (AB6 of authorised-backend.ts)', async () => {
+    const open = async (who: Who) => {
+      const asked = { ttlMs: 60_000n, requestId: 'nightly-job' };
+      const { session } = await world.allow(remora.LockService.openSession, asked, who);
+      return session;
+    };
+    const first = await open('lockUser');
+    expect(await open('lockUser')).toEqual(first);
+    for (const who of ['steerer', 'stranger', 'root'] as const) {
+      const other = await open(who);
+      expect(other?.id).not.toBe(first?.id);
+      expect(other?.incarnation).not.toBe(first?.incarnation);
+    }
+  });
+
+  test('shows its TTL, and not what its client says of itself (AB7 of authorised-backend.ts)', async () => {
+    const attributes = { host: 'a-host' };
+    const { session } = await world.allow(remora.LockService.openSession, { ttlMs: 60_000n, attributes }, 'lockUser');
+    const query: Query = { type: 'leaseTimeToLive', id: session?.id ?? 0n, keys: false };
+    const told = async (who: Who) => {
+      const { response } = await askPipe(world, pipeQuery, { ...CALL, query }, who);
+      return response?.result.type === 'leaseTimeToLive' ? response.result.lease : expect.fail(who);
+    };
+    const [own, others] = [await told('lockUser'), await told('stranger')];
+    expect([own.attributes, own.owner]).toEqual([attributes, 'lockUser']);
+    expect([others.attributes, others.owner, others.grantedTtlMs]).toEqual([{}, undefined, 60_000]);
+    expect((await told('steerer')).attributes).toEqual(attributes);
+  });
+});
+
 describe('nothing is without a row', () => {
   /** The generated services of a module. */
   const servicesOf = (module: object): readonly string[] =>

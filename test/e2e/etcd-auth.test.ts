@@ -1,13 +1,8 @@
 // etcd's own command manages users and roles here as at an etcd, and prints the same.
-import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeWith } from '../support/needs.ts';
 import { Etcdctl, missingEtcdctl } from './etcd-twins/etcdctl.ts';
-import { eventually } from './eventually.ts';
+import { hasEtcd, RealEtcd } from './etcd-twins/real-etcd.ts';
 import { Cluster } from './harness.ts';
 
 /**
@@ -49,6 +44,8 @@ const STEPS: readonly {
   { args: 'get a1 --user ada:adapw', prints: /^a1\nbefore\n$/ },
   { args: 'put a1 after --user ada:adapw', prints: /^OK\n$/ },
   { args: 'put b1 v --user ada:adapw', prints: /permission denied/ },
+  { args: 'watch b1 --user ada:adapw', prints: /^watch was canceled .*desc = etcdserver: permission denied/ },
+  { args: 'watch a1', prints: /^watch was canceled .*desc = etcdserver: user name is empty/ },
   { args: 'put r v --user ada:adapw', prints: /permission denied/ },
   { args: 'get r --user ada:adapw', prints: /^$/ },
   { args: 'put w1 v --user ada:adapw', prints: /^OK\n$/ },
@@ -88,33 +85,6 @@ const STEPS: readonly {
   { args: 'get a1', prints: /^a1\n/ },
 ];
 
-/** A real etcd where it is installed. */
-class RealEtcd {
-  readonly dir = mkdtempSync(join(tmpdir(), 'remora-real-etcd-'));
-  endpoint = '';
-  #child: ReturnType<typeof spawn> | undefined;
-
-  async start(): Promise<void> {
-    const [client, peer] = [await freePort(), await freePort()];
-    this.endpoint = `127.0.0.1:${client}`;
-    const urls = [`--listen-client-urls=http://${this.endpoint}`, `--advertise-client-urls=http://${this.endpoint}`];
-    const peers = `http://127.0.0.1:${peer}`;
-    const cluster = [`--listen-peer-urls=${peers}`, `--initial-advertise-peer-urls=${peers}`];
-    const args = [`--data-dir=${this.dir}`, ...urls, ...cluster, `--initial-cluster=default=${peers}`];
-    this.#child = spawn('etcd', args, { stdio: 'ignore' });
-    await eventually('etcd serves', async () => (await said(this.endpoint, { args: 'get x' })) === '', {
-      timeoutMs: 30_000,
-    });
-  }
-
-  stop(): void {
-    this.#child?.kill('SIGKILL');
-    rmSync(this.dir, { recursive: true, force: true });
-  }
-}
-
-const hasEtcd = spawnSync('etcd', ['--version'], { stdio: 'ignore' }).status === 0;
-
 describeWith(missingEtcdctl(), 'etcdctl manages users and roles', () => {
   let cluster: Cluster;
   const etcd = new RealEtcd();
@@ -143,12 +113,3 @@ async function said(endpoint: string, { args, input = '' }: { readonly args: str
 
 /** A log-in takes long on a machine that is busy. */
 const PATIENT = ['--dial-timeout=30s', '--command-timeout=30s'];
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
-}

@@ -1,5 +1,5 @@
 /** Nobody but its own user reads what a node, a backup, a journal or a local cluster writes, whatever the umask is. */
-import { chmodSync, lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'remora';
@@ -99,4 +99,19 @@ test('a node warns of a directory that others may enter, says what to run, and l
   expect(node.log()).toContain('the data directory is accessible to other users');
   expect(node.log()).toContain(`chmod -R go-rwx ${node.dataDir}`);
   expect(lstatSync(node.dataDir).mode & 0o777).toBe(0o755);
+});
+
+test('a node warns of an audit log that others may read or replace, and says what to run', async () => {
+  const node = cluster.node(1);
+  await node.end('SIGTERM');
+  const logs = join(dir, 'logs');
+  const file = join(logs, 'audit.log');
+  mkdirSync(logs);
+  writeFileSync(file, '');
+  chmodSync(file, 0o644);
+  chmodSync(logs, 0o777);
+  node.start({ 'audit-log': file });
+  await node.untilReady();
+  expect(node.log()).toContain(`chmod 600 ${file}`);
+  expect(node.log()).toContain(`chmod go-w ${logs}`);
 });

@@ -46,6 +46,14 @@ export const TLS_RULES: readonly RuleMutation[] = [
     killedBy: { file: PORT, test: 'that are missing where they are required are asked for in the refusal' },
   },
   {
+    name: 'sessions-without-their-chain',
+    rule: 'a port that asks for certificates resumes no session (tls-acceptor.ts TA5)',
+    file: ACCEPTOR,
+    find: "if (this.#options.clientCertificates === 'off') return options;",
+    replace: "if (this.#options.clientCertificates !== 'never') return options;",
+    killedBy: { file: PORT, test: 'of TLSv1.3 is resumed where certificates are optional: false (TA5)' },
+  },
+  {
     name: 'handshakes-without-bound',
     rule: 'handshakes in progress are bounded, and the oldest ends (tls-acceptor.ts TA2)',
     file: ACCEPTOR,

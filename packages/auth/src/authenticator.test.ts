@@ -38,7 +38,7 @@ function bed(isAudited = false) {
       stop() {},
     };
   };
-  const hasher = new PasswordHasher(thread);
+  const hasher = new PasswordHasher(thread, String);
   const ports = { known, hasher, clock, random: new SeededRandom(1) };
   const recorded: AuditEvent[] = [];
   const logged: string[] = [];
@@ -170,6 +170,8 @@ test('each log-in and each token that is refused is recorded once, with its call
   expect(refused.map(({ principal }) => principal?.address)).toEqual(Array(4).fill('10.0.0.1'));
   expect(authenticator.refused).toEqual({ password: 2, token: 2, busy: 0, off: 0 });
   expect(logged).toHaveLength(3); // the first of each reason, and one after a minute
+  await authenticator.logIn({ ...LOG_IN, user: 'n'.repeat(1_000_000) }).catch(() => {});
+  expect(recorded.at(-1)?.principal?.name).toHaveLength(256);
   const all = JSON.stringify([recorded, logged]);
   for (const secret of ['sesame', token, 'forged']) expect(all).not.toContain(secret);
 });

@@ -16,7 +16,7 @@
  *      caller may do then, decisions know (known-auth.ts KA2, KA5). A wrong password is refused as UNAUTHENTICATED only
  *      while what the node knows is certain: a node that is cut off from the masters may not know the latest password.
  * AU7. While authentication is on, each log-in, and each token that is refused, is recorded once: here, whichever door
- *      it came through.
+ *      it came through. A name that is longer than any user's is cut.
  */
 import { createHmac } from 'node:crypto';
 import { type Bytes, type Clock, type Logger, type Random, RareLog, ServiceError, toServiceError } from '@remora/base';
@@ -27,6 +27,7 @@ import { checkToken, readToken, signToken, TOKEN_LIFE_MS, type Token } from './c
 import type { KnownAuth } from './known-auth.ts';
 import type { Authority } from './permissions/authority.ts';
 import type { Principal } from './principal.ts';
+import { AUTH_LIMITS } from './state/auth-limits.ts';
 
 export interface Credentials {
   readonly token: string | undefined;
@@ -203,7 +204,8 @@ export class Authenticator implements Identification {
 
   /** AU7. */
   async logIn(logIn: LogIn): Promise<string> {
-    const { user: name, door, address } = logIn;
+    const { door, address } = logIn;
+    const name = logIn.user.slice(0, AUTH_LIMITS.nameBytesMax);
     const principal: Principal = { name, method: 'password', door, address };
     try {
       if (this.#known.isOff) throw isOff(); // AU2

@@ -55,6 +55,11 @@ export interface RequestTerms {
    * learns the outcome.
    */
   readonly again?: boolean | undefined;
+  /**
+   * Only for commands: a person or a program has chosen the request id, so others may guess it. It counts among the
+   * commands of its user only. The ids of the SDK are random, and so are secrets of its clients.
+   */
+  readonly isChosenId?: boolean;
 }
 
 export interface RequestOptions extends RequestTerms, Asked {}

@@ -25,6 +25,8 @@ export interface CallerInfo {
   readonly door?: Door | undefined;
   /** The address of the caller, without its port. */
   readonly address?: string | undefined;
+  /** Why the caller could not prove who it is. Only streams that answer that themselves (`Duplex`) begin with it. */
+  readonly refusal?: ServiceError | undefined;
 }
 
 export interface CallInfo extends CallerInfo {

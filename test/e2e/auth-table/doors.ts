@@ -160,12 +160,17 @@ export async function askPipe<Request, Reply>(
   method: PipeMethod<Request, Reply>,
   request: Request,
   who: Who | LinkCaller,
-): Promise<Answer> {
+): Promise<Answer<Reply>> {
   const pipe = typeof who === 'string' ? await world.pipe(who) : who;
-  const error = await new Promise<ServiceError | undefined>((resolve) => {
-    pipe.call(method, request, { timeoutMs: CALL_MS }, resolve);
+  return new Promise((resolve, reject) => {
+    pipe.call(method, request, { timeoutMs: CALL_MS }, (error, response) => {
+      try {
+        resolve({ ...fromError(error), ...(response !== undefined && { response }) });
+      } catch (undecided) {
+        reject(undecided);
+      }
+    });
   });
-  return fromError(error);
 }
 
 /** The first message of the stream, or its end, counts. */
@@ -190,7 +195,7 @@ export async function openPipe<Request, Message>(
   return fromError(error);
 }
 
-function fromError(error: ServiceError | undefined): Answer {
+function fromError(error: ServiceError | undefined): Answer<never> {
   if (error === undefined) return { verdict: 'allowed', says: 'done' };
   const { code, message } = error;
   const says = `${code} ${message}`;

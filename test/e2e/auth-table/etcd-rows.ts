@@ -87,6 +87,7 @@ export const ETCD_ROWS: RowsOf<typeof ETCD_SERVICES> = {
     txn: [
       { may: KEY_EDITORS, request: () => ({ compare: [exists('a/k')], success: [put('a/k')], failure: [] }) },
       { name: 'only puts', may: KEY_WRITERS, request: () => ({ success: [put('a/k')] }) },
+      { name: 'nothing', may: ANY_USER, request: () => ({}) },
       { name: 'only reads', may: KEY_READERS, request: () => ({ compare: [exists('a/k')], success: [get('a/k')] }) },
       {
         name: 'a branch that is not taken',

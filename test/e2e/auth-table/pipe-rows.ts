@@ -137,6 +137,7 @@ export const COMMANDS: Table<Command> = {
   txn: [
     { may: KEY_EDITORS, request: () => txn({ compare: [equal('a/k')], success: [put('a/k')] }) },
     { name: 'only puts', may: KEY_WRITERS, request: () => txn({ success: [put('a/k')] }) },
+    { name: 'nothing', may: ANY_USER, request: () => txn({}) },
     {
       name: 'a branch that is not taken',
       may: ROOT,
@@ -242,6 +243,7 @@ export const QUERIES: Table<Query> = {
       may: ROOT,
       request: () => ({ ...txn({ success: [get('a/k')], failure: [get('b')] }), type: 'readTxn', serializable: true }),
     },
+    { name: 'nothing', may: ANY_USER, request: () => ({ ...txn({}), type: 'readTxn', serializable: false }) },
   ],
   scan: [
     { may: KEY_READERS, request: () => ({ type: 'scan', key: b('a/'), end: b('a0'), revision: 0, bytes: 1 }) },

@@ -75,13 +75,15 @@ test('names of others cannot forge a line, act on a terminal, or make a line lon
   const { disk, log } = bed();
   const name = '\n{"decision":"allowed"}\u202e\u001b[2J';
   log.record({ ...EVENT, principal: { name, method: 'password' }, reason: 'x'.repeat(9_000) });
+  log.record({ ...EVENT, principal: { name: 'n'.repeat(9_000), method: 'password' }, requestId: 'r'.repeat(9_000) });
   log.record({ ...EVENT, targets: Array.from({ length: 100 }, (_, i) => `${i}`.repeat(1_000)) });
   await turns();
-  expect(disk.text.split('\n')).toHaveLength(3);
+  expect(disk.text.split('\n')).toHaveLength(4);
   for (const hidden of ['\u001b', '\u202e']) expect(disk.text).not.toContain(hidden);
   expect(disk.lines[0]?.principal).toBe(name);
   expect(String(disk.lines[0]?.reason).length).toBeLessThan(600);
-  expect(disk.lines[1]?.targets).toHaveLength(17);
+  expect(JSON.stringify(disk.lines[1]).length).toBeLessThan(2_000);
+  expect(disk.lines[2]?.targets).toHaveLength(17);
 });
 
 test('a disk that does not respond holds up nobody; what finds no room is counted, and said in its place (AL1, AL2)', async () => {

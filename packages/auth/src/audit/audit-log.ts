@@ -8,7 +8,7 @@
  * AL4. A write that failed is repeated as a whole after `RETRY_MS`, so a line may be in the file twice. The node's own
  *      log says when it begins to fail, and when it succeeds again.
  * AL5. A line has no control character that a terminal or a reader of lines would act on, and at most about
- *      `TARGETS_MAX` × `TEXT_CHARACTERS_MAX` characters.
+ *      `TARGETS_MAX` × `TEXT_CHARACTERS_MAX` characters: nothing that a caller sends makes it longer.
  */
 import { type Clock, escapeHidden, type Logger, type Timer } from '@remora/base';
 import type { Audit, AuditEvent } from './audit.ts';
@@ -149,14 +149,14 @@ function textOf(line: object): string {
 function lineOf(time: string, { principal, targets, reason, requestId, ...event }: AuditEvent): object {
   return {
     time,
-    principal: principal?.name ?? null,
+    principal: principal?.name === undefined ? null : cut(principal.name),
     method: principal?.method ?? 'none',
     address: principal?.address ?? null,
     door: principal?.door ?? null,
     ...event,
     ...(targets !== undefined && targets.length > 0 && { targets: bounded(targets) }),
     ...(reason !== undefined && { reason: cut(reason) }),
-    ...(requestId !== undefined && { requestId }),
+    ...(requestId !== undefined && { requestId: cut(requestId) }),
   };
 }
 

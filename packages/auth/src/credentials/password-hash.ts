@@ -36,10 +36,15 @@ export function isPassword(password: string, hash: string): boolean {
   if (salt === undefined || expected === undefined) return false;
   const cost = { ln: Number(ln), r: Number(r), p: Number(p) };
   if (cost.ln < 1 || cost.ln > MOST.ln || cost.r < 1 || cost.r > MOST.r || cost.p < 1 || cost.p > MOST.p) return false;
-  if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX || password.includes('\0')) return false; // P3
+  if (isTooLong(password) || password.includes('\0')) return false; // P3
   const wanted = Buffer.from(expected, 'base64');
   const got = derived(password, Buffer.from(salt, 'base64'), cost);
   return wanted.length === got.length && timingSafeEqual(wanted, got);
+}
+
+/** Whether nobody can have this password. */
+export function isTooLong(password: string): boolean {
+  return Buffer.byteLength(password) > PASSWORD_BYTES_MAX;
 }
 
 /** @throws ServiceError `INVALID_ARGUMENT` */

@@ -30,7 +30,8 @@ beforeEach(() => {
       threads.push(thread);
       return thread;
     },
-    { waitingMax: 4, waitingOfOneMax: 2 },
+    (address) => address.replace(/:.*/, ':'),
+    { waitingMax: 5, ofAddressMax: 2, ofUserMax: 3 },
   );
 });
 
@@ -59,8 +60,8 @@ test('a flood from one address, or for one user, leaves room for others (PH2)', 
   await expect(hasher.verify(logIn('c'), 'h')).rejects.toThrow(
     refused('RESOURCE_EXHAUSTED', 'of the address 10.0.0.1'),
   );
-  held.push(hasher.verify(logIn('a', '10.0.0.2'), 'h'));
-  await expect(hasher.verify(logIn('a', '10.0.0.3'), 'h')).rejects.toThrow(
+  held.push(hasher.verify(logIn('a', '10.0.0.2'), 'h'), hasher.verify(logIn('a', '10.0.0.3'), 'h'));
+  await expect(hasher.verify(logIn('a', '10.0.0.4'), 'h')).rejects.toThrow(
     refused('RESOURCE_EXHAUSTED', 'of the user a'),
   );
   held.push(hasher.verify(logIn('d', '10.0.0.4'), 'h'));
@@ -74,6 +75,27 @@ test('a flood from one address, or for one user, leaves room for others (PH2)', 
     thread().answered(false);
     expect(await one).toBe(false);
   }
+});
+
+test('a flood for one user from one address, or one network, leaves room for that user (PH2)', async () => {
+  const flood = [1, 2, 3].map((n) => hasher.verify(logIn('root', `fd00:${n}`), 'h'));
+  await expect(flood[2]).rejects.toThrow(refused('RESOURCE_EXHAUSTED', 'of the address fd00:'));
+  const his = hasher.verify(logIn('root', '10.0.0.9'), 'h');
+  for (const result of [false, false, true]) {
+    thread().answered(result);
+    await Promise.resolve();
+  }
+  expect(await his).toBe(true);
+});
+
+test('names and passwords that nobody has are wrong at once, however many there are (PH4)', async () => {
+  const long = 'x'.repeat(1_025);
+  const all = Array.from({ length: 20 }, () => [
+    hasher.verify(logIn(long), 'h'),
+    hasher.verify({ ...logIn('ann'), password: long }, 'h'),
+  ]);
+  expect(new Set(await Promise.all(all.flat()))).toEqual(new Set([false]));
+  expect(threads).toEqual([]);
 });
 
 test('users that do not exist, or have no password, cost as much as others (PH3)', () => {

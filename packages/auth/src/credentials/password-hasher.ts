@@ -4,12 +4,15 @@
  * PH1. One at a time for each node: a hash takes a core for tens of milliseconds, and log-ins must not take the cores
  *      from everything else. Never in libuv's pool, whose threads sync the log.
  * PH2. What waits is bounded, in all and for each address and user: a flood from one of them leaves room for others.
- *      What is beyond a bound is refused at once.
+ *      An address (IPv6: a network, because a machine has as many addresses as it likes) has less room than a user, so
+ *      that nobody locks a user out from one address. What is beyond a bound is refused at once.
  * PH3. A log-in takes as long for a user that does not exist as for one that does.
+ * PH4. Names and passwords that are longer than any that exist are wrong at once: they take neither a turn nor memory.
  */
 import { ServiceError } from '@remora/base';
 import type { Door } from '@remora/protocol';
-import { checkPassword } from './password-hash.ts';
+import { AUTH_LIMITS } from '../state/auth-limits.ts';
+import { checkPassword, isTooLong } from './password-hash.ts';
 
 /** What the thread does. */
 export type PasswordTask =
@@ -27,11 +30,13 @@ export interface PasswordThread {
 export interface PasswordLimits {
   /** Tasks that wait, or run. */
   readonly waitingMax: number;
-  /** Log-ins of one address that wait, or run; the same for one user. */
-  readonly waitingOfOneMax: number;
+  /** Log-ins of one address that wait, or run. */
+  readonly ofAddressMax: number;
+  /** Log-ins of one user that wait, or run. */
+  readonly ofUserMax: number;
 }
 
-export const PASSWORD_LIMITS: PasswordLimits = { waitingMax: 64, waitingOfOneMax: 8 };
+export const PASSWORD_LIMITS: PasswordLimits = { waitingMax: 64, ofAddressMax: 8, ofUserMax: 32 };
 
 /** Who wants to log in. */
 export interface LogIn {
@@ -53,16 +58,26 @@ const NOBODY = '$scrypt$ln=15,r=8,p=3$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAA
 export class PasswordHasher {
   readonly #limits: PasswordLimits;
   readonly #newThread: () => PasswordThread;
+  readonly #networkOf: (address: string) => string;
   #thread: PasswordThread | undefined;
   /** The first one runs (PH1). */
   readonly #waiting: Waiting[] = [];
-  /** By address and by user (PH2). */
-  readonly #ofOne = new Map<string, number>();
+  /** PH2. */
+  readonly #ofAddress = new Map<string, number>();
+  readonly #ofUser = new Map<string, number>();
   #closed = false;
 
-  /** A thread is made when it is first needed, and after one has failed. */
-  constructor(newThread: () => PasswordThread, limits: PasswordLimits = PASSWORD_LIMITS) {
+  /**
+   * A thread is made when it is first needed, and after one has failed. `networkOf`: by what an address is counted
+   * (PH2).
+   */
+  constructor(
+    newThread: () => PasswordThread,
+    networkOf: (address: string) => string,
+    limits: PasswordLimits = PASSWORD_LIMITS,
+  ) {
     this.#newThread = newThread;
+    this.#networkOf = networkOf;
     this.#limits = limits;
   }
 
@@ -78,11 +93,13 @@ export class PasswordHasher {
    * @throws ServiceError `RESOURCE_EXHAUSTED` (PH2); `UNAVAILABLE` when the node stops
    */
   async verify({ user, password, address }: LogIn, hash: string | undefined): Promise<boolean> {
-    const ones = [`address ${address}`, `user ${user}`];
-    for (const one of ones) {
-      if ((this.#ofOne.get(one) ?? 0) >= this.#limits.waitingOfOneMax) throw tooMany(`of the ${one}`);
-    }
-    for (const one of ones) this.#ofOne.set(one, (this.#ofOne.get(one) ?? 0) + 1);
+    if (Buffer.byteLength(user) > AUTH_LIMITS.nameBytesMax || isTooLong(password)) return false; // PH4
+    const { ofAddressMax, ofUserMax } = this.#limits;
+    const network = this.#networkOf(address);
+    if ((this.#ofAddress.get(network) ?? 0) >= ofAddressMax) throw tooMany(`of the address ${network}`);
+    if ((this.#ofUser.get(user) ?? 0) >= ofUserMax) throw tooMany(`of the user ${user}`);
+    enter(this.#ofAddress, network);
+    enter(this.#ofUser, user);
     try {
       const isRight = await this.#run({
         type: 'verify',
@@ -91,7 +108,8 @@ export class PasswordHasher {
       });
       return isRight === true;
     } finally {
-      for (const one of ones) this.#leave(one);
+      leave(this.#ofAddress, network);
+      leave(this.#ofUser, user);
     }
   }
 
@@ -99,12 +117,6 @@ export class PasswordHasher {
     this.#closed = true;
     this.#thread?.stop();
     this.#failAll('this node is stopping');
-  }
-
-  #leave(one: string): void {
-    const left = (this.#ofOne.get(one) ?? 1) - 1;
-    if (left === 0) this.#ofOne.delete(one);
-    else this.#ofOne.set(one, left);
   }
 
   #run(task: PasswordTask): Promise<string | boolean> {
@@ -142,6 +154,16 @@ export class PasswordHasher {
   #failAll(why: string): void {
     for (const { settle } of this.#waiting.splice(0)) settle(new ServiceError('UNAVAILABLE', why), false);
   }
+}
+
+function enter(counts: Map<string, number>, one: string): void {
+  counts.set(one, (counts.get(one) ?? 0) + 1);
+}
+
+function leave(counts: Map<string, number>, one: string): void {
+  const left = (counts.get(one) ?? 1) - 1;
+  if (left === 0) counts.delete(one);
+  else counts.set(one, left);
 }
 
 function tooMany(which: string): ServiceError {

@@ -110,6 +110,12 @@ test('root may do everything; nobody without a user, nor a user that does not ex
   expect(allowed(undefined)).toEqual([false, false, false, false]);
 });
 
+test('a request that needs nothing still needs a user (D2)', () => {
+  const authority = new Authority(IMAGE);
+  const allowed = ['root', 'bob', 'eve', undefined].map((user) => authority.decide(user, []).allowed);
+  expect(allowed).toEqual([true, true, false, false]);
+});
+
 test('while authentication is off, everybody may do everything (D3)', () => {
   const authority = new Authority({ ...IMAGE, enabled: false });
   for (const user of ['eve', undefined]) expect(authority.decide(user, ANY).allowed).toBe(true);

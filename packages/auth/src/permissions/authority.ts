@@ -2,7 +2,8 @@
  * Decides by one image of users and roles.
  *
  * D1. One decision uses one revision: an image never changes (auth-state.ts A3).
- * D2. What no rule allows is refused. Users that do not exist may do nothing.
+ * D2. What no rule allows is refused. Users that do not exist may do nothing, nor may callers who have not logged in:
+ *     a request that needs nothing, such as a transaction without operations, still needs a user.
  * D3. A user with the role root may do everything. While authentication is off, every caller may.
  * D4. A need for a span is granted only if the whole span is permitted: answers are never filtered.
  * D5. A session of nobody, and a lease of plain keys, have no user as owner: no user has the name "".
@@ -31,6 +32,8 @@ interface Grants {
 }
 
 const ALLOWED: Verdict = { allowed: true };
+/** D2. */
+const NEEDS_NOTHING: readonly PlainNeed[] = [{ type: 'anyUser' }];
 
 export class Authority {
   readonly #image: AuthImage;
@@ -65,9 +68,9 @@ export class Authority {
     if (!this.#image.enabled) return ALLOWED; // D3
     const grants = user === undefined ? undefined : this.#grantsOf(user);
     if (grants?.isRoot === true) return ALLOWED;
-    for (const need of needs) {
+    for (const need of needs.length === 0 ? NEEDS_NOTHING : needs) {
       if (user === undefined || grants === undefined || !isGranted(user, grants, need))
-        return { allowed: false, need, why: whyNot(user, need) };
+        return { allowed: false, need, why: whyNot(user, grants, need) };
     }
     return ALLOWED;
   }
@@ -139,9 +142,12 @@ function steersAll(locks: LockGrants): boolean {
   return locks.covers('steer', '', EMPTY_BYTES);
 }
 
-function whyNot(user: string | undefined, need: PlainNeed): string {
+function whyNot(user: string | undefined, grants: Grants | undefined, need: PlainNeed): string {
   if (user === undefined)
     return 'authentication is on: log in with a user name and a password, a token or a certificate';
+  // Only a certificate names a user who does not exist: who logged in before has another error (D6).
+  if (grants === undefined)
+    return `the user "${user}" of the certificate does not exist; root adds it with: remora auth user add`;
   return `the user "${user}" ${missing(need)}`;
 }
 

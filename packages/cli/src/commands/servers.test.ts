@@ -1,19 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { TestAuthority, TestFiles } from '../../test/tls/authority.ts';
 import { type ServerFlags, serversOf } from './servers.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'remora-servers-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const files = new TestFiles();
+afterAll(() => files.close());
 
-function file(name: string): string {
-  const path = join(dir, name);
-  writeFileSync(path, `content of ${name}`);
-  return path;
-}
-
-const [cacert, cert, certKey] = [file('ca'), file('cert'), file('key')];
+const authority = await TestAuthority.make();
+const ann = await authority.client('ann');
+const cacert = files.write('ca.crt', authority.certificate);
+const { certificate: cert, key: certKey } = files.writePair('ann', ann);
+const otherKey = files.writePair('bob', await authority.client('bob')).key;
+const noise = files.write('noise', 'nothing of that kind');
 
 test('the scheme decides about TLS, and a file for TLS does without a scheme', () => {
   expect(serversOf({ endpoints: '127.0.0.1:7480,http://[::1]:7480/' })).toEqual({
@@ -23,12 +20,12 @@ test('the scheme decides about TLS, and a file for TLS does without a scheme', (
   expect(serversOf({ endpoints: 'https://db1:7480' })).toEqual({ endpoints: ['db1:7480'], tls: {} });
   expect(serversOf({ endpoints: 'db1:7480', cacert })).toEqual({
     endpoints: ['db1:7480'],
-    tls: { ca: 'content of ca' },
+    tls: { ca: authority.certificate },
   });
   expect(serversOf({ endpoints: 'https://db1:7480', cacert, cert, certKey }).tls).toEqual({
-    ca: 'content of ca',
-    cert: 'content of cert',
-    key: 'content of key',
+    ca: authority.certificate,
+    cert: ann.certificate,
+    key: ann.key,
   });
 });
 
@@ -42,6 +39,26 @@ test.each<{ name: string; flags: ServerFlags; says: string }>([
     name: 'a missing file',
     flags: { endpoints: 'https://a:1', cacert: '/absent/ca' },
     says: '--cacert /absent/ca: it cannot be read: ENOENT',
+  },
+  {
+    name: 'the key of another certificate',
+    flags: { endpoints: 'https://a:1', cert, certKey: otherKey },
+    says: `--key ${otherKey} is not the key of the certificate in --cert ${cert}`,
+  },
+  {
+    name: 'a file without a certificate',
+    flags: { endpoints: 'https://a:1', cert: noise, certKey },
+    says: `--cert ${noise}: it contains no certificate`,
+  },
+  {
+    name: 'a file without a key',
+    flags: { endpoints: 'https://a:1', cert, certKey: noise },
+    says: `--key ${noise}: it contains no private key`,
+  },
+  {
+    name: 'authorities without a certificate',
+    flags: { endpoints: 'https://a:1', cacert: noise },
+    says: `--cacert ${noise}: it contains no certificate`,
   },
 ])('$name is refused, with what to do', ({ flags, says }) => {
   expect(() => serversOf(flags)).toThrow(says);

@@ -1,4 +1,5 @@
 /** The servers that a command connects to, and how: from flags, variables and files. */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { readEndpoints, ServiceError } from '@remora/base';
@@ -49,7 +50,7 @@ export function addServerFlags(command: Command, shell: Shell): Command {
 /**
  * With `https://`, or with a file for TLS, the command uses TLS.
  *
- * @throws CommandError `usage` for invalid endpoints, and for files that cannot be read.
+ * @throws CommandError `usage` for invalid endpoints, and for files that cannot be read or do not fit together.
  */
 export function serversOf(flags: ServerFlags): Servers {
   const { addresses: endpoints, tls: isSecure } = endpointsOf(flags.endpoints);
@@ -64,9 +65,35 @@ export function serversOf(flags: ServerFlags): Servers {
   if (isSecure !== true && given === undefined) return { endpoints, tls: undefined };
   const tls = {
     ...(cacert === undefined ? {} : { ca: contentOf('cacert', cacert) }),
-    ...(cert === undefined || key === undefined ? {} : { cert: contentOf('cert', cert), key: contentOf('key', key) }),
+    ...(cert === undefined || key === undefined ? {} : pairOf(cert, key)),
   };
+  if (cacert !== undefined && tls.ca !== undefined) certificateIn('cacert', cacert, tls.ca);
   return { endpoints, tls };
+}
+
+/** The certificate and the key, which fit together. */
+function pairOf(certPath: string, keyPath: string): { readonly cert: string; readonly key: string } {
+  const [cert, key] = [contentOf('cert', certPath), contentOf('key', keyPath)];
+  const certificate = certificateIn('cert', certPath, cert);
+  const isFitting = (): boolean => certificate.checkPrivateKey(createPrivateKey(key));
+  const what = 'it contains no private key in PEM form without a passphrase';
+  if (!orUsage(isFitting, `--key ${keyPath}: ${what}`)) {
+    throw usage(`--key ${keyPath} is not the key of the certificate in --cert ${certPath}`);
+  }
+  return { cert, key };
+}
+
+/** The first one. */
+function certificateIn(flag: string, path: string, content: string): X509Certificate {
+  return orUsage(() => new X509Certificate(content), `--${flag} ${path}: it contains no certificate in PEM form`);
+}
+
+function orUsage<Result>(work: () => Result, message: string): Result {
+  try {
+    return work();
+  } catch (cause) {
+    throw usage(message, cause);
+  }
 }
 
 /** From a flag, a variable or the default. */

@@ -1,5 +1,5 @@
 import { Authenticator, type KnownAuth, NO_AUDIT, PasswordHasher } from '@remora/auth';
-import { type Engine, formatAddress } from '@remora/base';
+import { addressKey, type Engine, formatAddress } from '@remora/base';
 import {
   type Checkpointer,
   discardUnfinishedSnapshots,
@@ -432,7 +432,7 @@ class Node implements AssembledNode {
   }
 
   #passwordHasher(): PasswordHasher {
-    const hasher = new PasswordHasher(() => this.#parts.platform.passwordThread());
+    const hasher = new PasswordHasher(() => this.#parts.platform.passwordThread(), addressKey);
     this.#closers.add('passwords', async () => hasher.close());
     return hasher;
   }

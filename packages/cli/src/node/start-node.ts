@@ -18,6 +18,7 @@ import {
   STRANGER_LIMITS,
   saysFull,
   sectionedClock,
+  warnOfLooseFile,
   warnOfLooseMode,
 } from '@remora/base';
 import { countSections, createMetrics, createPinoLogger, type MetricsRegistry } from '@remora/base/node';
@@ -63,8 +64,8 @@ export async function startNode(
     random,
     ...(founders === undefined ? {} : { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
   }).catch(sayIfStorage);
-  await warnOfLooseMode(dataDir.path, 'the data directory', logger);
   const audit = await openAuditLog(options, { clock, logger });
+  await warnOfLooseModes(options, dataDir, logger);
   const platform = processPlatform(options, { clock, random, logger, dataDir, tls, connector: tls.connector, audit });
   if (audit !== undefined) auditMetrics(platform.metrics, audit);
   const endSections = countSections(platform.metrics, clock);
@@ -89,6 +90,16 @@ export async function startNode(
       await tls.reload();
     },
   };
+}
+
+async function warnOfLooseModes(
+  { auditLog, initialRootPasswordFile: password }: NodeOptions,
+  dataDir: DataDir,
+  logger: Logger,
+): Promise<void> {
+  await warnOfLooseMode(dataDir.path, 'the data directory', logger);
+  if (auditLog !== undefined) await warnOfLooseFile(auditLog, 'the audit log', logger);
+  if (password !== undefined) await warnOfLooseFile(password, 'the file with the password of root', logger);
 }
 
 async function openAuditLog(

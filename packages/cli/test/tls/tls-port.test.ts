@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
 import {
   dialFrames,
   type FramePort,
@@ -226,6 +226,26 @@ describe('client certificates', () => {
   });
 });
 
+describe('a session of TLS', () => {
+  const rows = (['TLSv1.2', 'TLSv1.3'] as const).flatMap((version) => [
+    { version, clientCertificates: 'off', resumes: true } as const,
+    { version, clientCertificates: 'optional', resumes: false } as const,
+    { version, clientCertificates: 'required', resumes: false } as const,
+  ]);
+  test.each(rows)(
+    'of $version is resumed where certificates are $clientCertificates: $resumes (TA5)',
+    async ({ version, clientCertificates, resumes }) => {
+      const { address, identity } = await startPort({ clientCertificates });
+      const tls = { ...(await clientOf('ann')), minVersion: version, maxVersion: version };
+      const session = await sessionOf(address, tls);
+      expect(await isResumed(address, { ...tls, ...(session !== undefined && { session }) })).toBe(resumes);
+      await identity.reload();
+      const next = await sessionOf(address, tls);
+      expect(await isResumed(address, { ...tls, ...(next !== undefined && { session: next }) })).toBe(resumes);
+    },
+  );
+});
+
 describe('a server certificate', () => {
   test('of an authority that the client does not trust is refused by the client, and logged once', async () => {
     const { address, logged } = await startPort();
@@ -419,6 +439,29 @@ describe('a connector of nodes', () => {
 const echo = { name: 'echo', open: (_hello: Hello, stream: FrameStream) => stream.sayHello({}) };
 
 /** Connects, and returns whether a session was resumed, and a session that can be. */
+/** The session as it is once the port has answered: TLS 1.3 sends it after the handshake. */
+async function sessionOf(address: string, tls: ConnectionOptions): Promise<Buffer | undefined> {
+  const socket = await connected(address, tls);
+  let session: Buffer | undefined = socket.getSession();
+  socket.on('session', (newer: Buffer) => {
+    session = newer;
+  });
+  socket.write('GET / HTTP/1.1\r\n\r\n');
+  await once(socket, 'data');
+  return session;
+}
+
+async function isResumed(address: string, tls: ConnectionOptions): Promise<boolean> {
+  return (await connected(address, tls)).isSessionReused();
+}
+
+async function connected(address: string, tls: ConnectionOptions): Promise<TLSSocket> {
+  const socket = connectTls({ ...tls, port: Number(address.split(':')[1]), host: '127.0.0.1' });
+  cleanups.push(() => socket.destroy());
+  await once(socket, 'secureConnect');
+  return socket;
+}
+
 async function resumable(
   address: string,
   session?: Buffer,

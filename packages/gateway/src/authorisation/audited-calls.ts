@@ -7,6 +7,7 @@
  * AC3. Without an audit log a request costs one look at a field.
  * AC4. To end or change a session of another user is to steer, too. Whose it is, is known once the request is decided
  *      about (decisions.ts DE3). While authentication is off, sessions are nobody's in particular.
+ * AC5. Request ids of the Pipe are not shown: who knows one can ask for the outcome, which may have values.
  */
 import {
   type Audit,
@@ -86,7 +87,7 @@ export class AuditedCalls {
       ...{ action, decision: isRefusal(error) ? 'denied' : error === undefined ? 'allowed' : 'failed', principal },
       targets: needs.flatMap(targetOf),
       reason: isRefusal(error) ? error?.message : error?.code,
-      requestId,
+      requestId: principal?.door === 'pipe' ? undefined : requestId, // AC5
     });
   }
 }

@@ -8,6 +8,7 @@ import type {
   BackendReply,
   LockWatchOptions,
   RequestOptions,
+  RequestTerms,
   WatchListener,
   WatchOptions,
 } from '../backend.ts';
@@ -54,6 +55,7 @@ class Ranges implements ClearedBackend {
   readonly commands: {
     readonly command: Command;
     readonly clearance: Clearance;
+    readonly requestId: string | undefined;
     readonly done: BackendDone<CommandResult>;
   }[] = [];
   readonly queries: { readonly query: Query; readonly clearance: Clearance }[] = [];
@@ -82,14 +84,23 @@ class Ranges implements ClearedBackend {
   /** The answer to all commands; undefined: none. */
   outcome: ServiceError | 'done' | undefined;
 
-  commandFor(clearance: Clearance, command: Command, _terms: object, done: BackendDone<CommandResult>): () => void {
-    this.commands.push({ command, clearance, done });
+  commandFor(
+    clearance: Clearance,
+    command: Command,
+    { requestId }: RequestTerms,
+    done: BackendDone<CommandResult>,
+  ): () => void {
+    this.commands.push({ command, clearance, requestId, done });
     if (this.outcome instanceof ServiceError) done(this.outcome, undefined);
     else if (this.outcome === 'done') done(undefined, {} as BackendReply<CommandResult>);
     return () => {};
   }
-  queryFor(clearance: Clearance, query: Query): () => void {
+  /** The answer to all queries; undefined: none. */
+  answer: QueryResult | undefined;
+
+  queryFor(clearance: Clearance, query: Query, _terms: object, done: BackendDone<QueryResult>): () => void {
     this.queries.push({ query, clearance });
+    if (this.answer !== undefined) done(undefined, { result: this.answer, revision: 1, raftTerm: 1 });
     return () => {};
   }
   recall({ requestId }: { readonly requestId: string }): () => void {
@@ -203,11 +214,79 @@ describe('a request', () => {
     expect([ranges.recalled, ranges.commands, errors]).toEqual([['mine'], [], []]);
   });
 
+  test('whose id its client has chosen shares it with no other user, nor with ids that others send (AB6)', () => {
+    const { ranges, send } = bed();
+    const idsOf = (options: Partial<RequestOptions>): readonly (string | undefined)[] => {
+      send(put('a1'), options);
+      send(put('z'), options);
+      return [ranges.commands.at(-1)?.requestId, ranges.recalled.at(-1)];
+    };
+    const chosen = { requestId: 'job-7', isChosenId: true } as const;
+    const [adas, recalled] = idsOf({ principal: ADA, ...chosen });
+    expect(adas).toMatch(/^u\.[\w-]{43}$/);
+    expect(recalled).toBe(adas);
+    expect(idsOf({ principal: ADA, ...chosen })[0]).toBe(adas);
+    expect(idsOf({ principal: { ...ADA, method: 'certificate' }, ...chosen })[0]).toBe(adas);
+    expect(idsOf({ principal: ROOT, ...chosen })[0]).not.toBe(adas);
+    expect(idsOf({ principal: ADA, ...chosen, requestId: 'job-8' })[0]).not.toBe(adas);
+    expect(idsOf({ principal: ADA, requestId: 'random' })).toEqual(['random', 'random']);
+    const other = bed(image(5, { tokenKey: b('of another cluster') }));
+    other.send(put('a1'), { principal: ADA, ...chosen });
+    expect(other.ranges.commands[0]?.requestId).not.toBe(adas);
+  });
+
   test('can be given up while its lease is asked about', async () => {
     const { ranges, send, errors } = bed();
     send(put('a1', 7n))();
     await turns();
     expect([ranges.commands, errors]).toEqual([[], []]);
+  });
+});
+
+describe('what an answer shows of a lease', () => {
+  const shownTo = (
+    principal: RequestOptions['principal'],
+    lease: { readonly owner?: string; readonly keys: string[] },
+  ) => {
+    const { backend, ranges } = bed(WITH_STEERER);
+    const attributes = { host: 'h1' };
+    const info = {
+      ...{ id: 7n, incarnation: 1, grantedTtlMs: 9, remainingMs: 9, endsEmpty: false, attributes },
+      ...lease,
+    };
+    ranges.answer = { type: 'leaseTimeToLive', lease: { ...info, keys: lease.keys.map(b) } };
+    let shown: unknown;
+    const query = { type: 'leaseTimeToLive', id: 7n, keys: false } as const;
+    backend.query(query, { principal, timeoutMs: 1_000 }, (error, reply) => {
+      const { owner, attributes: told } = reply?.result.type === 'leaseTimeToLive' ? reply.result.lease : info;
+      shown = error?.code ?? { owner, ...told };
+    });
+    return shown;
+  };
+  const WITH_STEERER = image(5, {
+    users: [
+      { name: 'ada', passwordHash: '', roles: ['writer'], version: 1 },
+      { name: 'gil', passwordHash: '', roles: ['steerer'], version: 1 },
+      { name: 'root', passwordHash: '', roles: ['root'], version: 1 },
+    ],
+    roles: [
+      { name: 'writer', keys: [{ access: 'read', key: b('a') }], locks: [] },
+      { name: 'steerer', keys: [], locks: [{ namespace: '', name: b(''), isPrefix: true, verb: 'steer' }] },
+    ],
+  });
+  const GIL = { name: 'gil', method: 'token' } as const;
+
+  test('is what a client says of its session only for who may see the session (AB7)', () => {
+    const ofAda = { owner: 'ada', keys: [] };
+    for (const who of [ADA, GIL, ROOT]) expect(shownTo(who, ofAda)).toEqual({ owner: 'ada', host: 'h1' });
+    expect(shownTo(ADA, { owner: 'gil', keys: [] })).toEqual({ owner: undefined });
+    expect(shownTo(ADA, { owner: '', keys: [] })).toEqual({ owner: undefined });
+  });
+
+  test('is refused if a key was attached meanwhile that its caller may not read (AB7)', () => {
+    expect(shownTo(ADA, { owner: 'ada', keys: ['a'] })).toEqual({ owner: 'ada', host: 'h1' });
+    expect(shownTo(ADA, { owner: 'ada', keys: ['a', 'z'] })).toBe('PERMISSION_DENIED');
+    expect(shownTo(ROOT, { owner: 'ada', keys: ['a', 'z'] })).toEqual({ owner: 'ada', host: 'h1' });
   });
 });
 
@@ -597,6 +676,15 @@ describe('the audit log', () => {
     expect(JSON.stringify(recorded)).not.toContain('"v"');
   });
 
+  test('shows the request ids that clients choose, and no others (AC5)', () => {
+    const { send, ranges, recorded } = bed(image(5), true);
+    ranges.outcome = 'done';
+    for (const door of ['pipe', 'grpc', 'http'] as const) {
+      send(put('a1'), { principal: { ...ADA, door }, requestId: 'job-7', isChosenId: door !== 'pipe' });
+    }
+    expect(recorded.map(({ requestId }) => requestId)).toEqual([undefined, 'job-7', 'job-7']);
+  });
+
   test('has refusals by the leader of a range, and by a newer revision (AC1)', () => {
     const { send, ranges, recorded } = bed();
     ranges.outcome = new ServiceError('PERMISSION_DENIED', 'the session belongs to another user');
@@ -622,7 +710,7 @@ describe('the audit log', () => {
         ['lock.forceRelease', 'failed', lock, 'LOCK_NOT_HELD'],
         ['setSetting', 'allowed', [], undefined],
       ]);
-      expect(recorded[0]).toMatchObject({ principal, requestId: 'r7' });
+      expect(recorded[0]).toMatchObject({ principal });
     }
   });
 
@@ -661,7 +749,7 @@ describe('the audit log', () => {
         ['leaseRevoke', 'failed', ends, 'LEASE_NOT_FOUND'],
         ['leaseRevoke', 'allowed', ['end the session 7 of no user'], undefined],
       ]);
-      expect(recorded[0]).toMatchObject({ principal, requestId: 'r7' });
+      expect(recorded[0]).toMatchObject({ principal });
     },
   );
 

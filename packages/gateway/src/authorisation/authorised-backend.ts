@@ -10,6 +10,10 @@
  * AB4. Watches, and waits for locks, are decided about again whenever users and roles change, or are not known for sure
  *      any more (auth's known-auth.ts KA2). Those that are no longer allowed end.
  * AB5. A session that begins belongs to its caller, whatever its request says.
+ * AB6. A request id that its client has chosen stands for a command of its user only: other users may guess it. They
+ *      neither learn the outcome by it, nor leave one that its user then takes for its own.
+ * AB7. What an answer shows of a lease is decided about once more: its keys, some of which may have been attached since
+ *      the decision, and what its client says of itself, which only those see who may see the session.
  */
 import {
   type Audit,
@@ -43,8 +47,10 @@ import type {
   WatchOptions,
 } from '../backend.ts';
 import { AuditedCalls } from './audited-calls.ts';
+import { boundRequestId } from './chosen-request-id.ts';
 import type { ClearedBackend } from './cleared-backend.ts';
 import { Decisions, refusalOf } from './decisions.ts';
+import { needOfShownSession, needsOfShownKeys } from './lease-needs.ts';
 import { type ClearanceDeps, RequestClearance } from './request-clearance.ts';
 
 export interface AuthorisedBackendDeps {
@@ -111,10 +117,11 @@ export class AuthorisedBackend implements Backend {
     return refusal;
   }
 
-  command(asked: Command, options: RequestOptions, answer: BackendDone<CommandResult>): () => void {
-    const command = asked.type === 'leaseGrant' ? owned(asked, options.principal) : asked; // AB5
-    const clearance = new RequestClearance(this.#clearanceDeps, options.principal, () => needsOfCommand(command));
-    const done = this.#audited.command(command, options, clearance, answer);
+  command(asked: Command, given: RequestOptions, answer: BackendDone<CommandResult>): () => void {
+    const command = asked.type === 'leaseGrant' ? owned(asked, given.principal) : asked; // AB5
+    const clearance = new RequestClearance(this.#clearanceDeps, given.principal, () => needsOfCommand(command));
+    const done = this.#audited.command(command, given, clearance, answer);
+    const options = given.isChosenId === true ? this.#bound(given) : given;
     if (!isWait(command, options)) return this.#execute(clearance, command, options, done);
     const lastingId = this.#goesOn(new WaitForLock(clearance)); // AB4
     const giveUp = this.#execute(clearance, command, options, (error, reply) => {
@@ -125,6 +132,14 @@ export class AuthorisedBackend implements Backend {
       this.#lasting.delete(lastingId);
       giveUp();
     };
+  }
+
+  /** AB6. Without a user, there is nobody whose commands could be told from those of others. */
+  #bound(options: RequestOptions): RequestOptions {
+    const { requestId, principal } = options;
+    const { tokenKey } = this.#known.image;
+    if (requestId === undefined || principal?.name === undefined || tokenKey.length === 0) return options;
+    return { ...options, requestId: boundRequestId(requestId, principal.name, tokenKey) };
   }
 
   #execute(
@@ -147,9 +162,25 @@ export class AuthorisedBackend implements Backend {
 
   query(query: Query, options: RequestOptions, answer: BackendDone<QueryResult>): () => void {
     const needs = () => needsOfQuery(query);
-    const done = this.#audited.query(query, needs, options, answer);
+    const audited = this.#audited.query(query, needs, options, answer);
+    const done = query.type === 'leaseTimeToLive' ? this.#shown(options.principal, audited) : audited; // AB7
     if (isAwaited(query)) return this.#await(query, options, done);
     return this.#ask(query, options, done);
+  }
+
+  /** AB7. */
+  #shown(principal: Principal | undefined, answer: BackendDone<QueryResult>): BackendDone<QueryResult> {
+    return (error, reply) => {
+      if (reply?.result.type !== 'leaseTimeToLive') return answer(error, reply);
+      const { lease } = reply.result;
+      const refusal = refusalOf(() => this.#decisions.check(principal, needsOfShownKeys(lease)));
+      if (refusal !== undefined) return answer(refusal, undefined);
+      if (refusalOf(() => this.#decisions.check(principal, [needOfShownSession(lease)])) === undefined) {
+        return answer(undefined, reply);
+      }
+      const { owner: _, ...rest } = lease;
+      answer(undefined, { ...reply, result: { ...reply.result, lease: { ...rest, attributes: {} } } });
+    };
   }
 
   /** AB4. */

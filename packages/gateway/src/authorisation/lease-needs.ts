@@ -115,6 +115,16 @@ function needsOf(need: LeaseNeed, owner: string | undefined, keys: readonly Byte
   }
 }
 
+/** To see the keys of a lease in an answer. */
+export function needsOfShownKeys({ keys }: LeaseInfo): readonly PlainNeed[] {
+  return keysNeeds('read', keys);
+}
+
+/** To see what the client of a session says of itself, and whose it is. */
+export function needOfShownSession({ id: lease, owner }: LeaseInfo): PlainNeed {
+  return { type: 'owner', lease, owner, what: 'show', orSteer: true };
+}
+
 function keysNeeds(access: 'read' | 'write', keys: readonly Bytes[]): readonly PlainNeed[] {
   return keys.map((key) => ({ type: 'keys', access, key }));
 }

@@ -62,6 +62,8 @@ export interface Duplex<Request, Response> {
   readonly kind: 'duplex';
   readonly statusOf: StatusOf;
   readonly open: StreamService<Request, Response>;
+  /** Whether it answers requests of callers whose token is not valid: the stream does not end then. */
+  readonly answersRefusals?: boolean;
 }
 
 /** One with one request and a stream of responses. */
@@ -106,7 +108,10 @@ function kvMethods(deps: EtcdApiDeps, headers: Headers) {
 function watchMethod(deps: EtcdApiDeps, headers: Headers): Duplex<pb.WatchRequest, pb.WatchResponse> {
   const services = { backend: deps.backend, headers, clock: deps.clock };
   const limits = deps.limits ?? ETCD_LIMITS;
-  return duplex((sink, resume, caller) => new WatchStream({ ...services, caller }, limits, sink, resume));
+  const watch = duplex<pb.WatchRequest, pb.WatchResponse>(
+    (sink, resume, caller) => new WatchStream({ ...services, caller }, limits, sink, resume),
+  );
+  return { ...watch, answersRefusals: true };
 }
 
 function leaseMethods(deps: EtcdApiDeps, headers: Headers) {

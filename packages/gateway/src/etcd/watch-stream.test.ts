@@ -47,7 +47,7 @@ class Bed {
   endsAtOnce: ServiceError | undefined;
   readonly stream: WatchStream;
 
-  constructor(limits: Partial<typeof ETCD_LIMITS> = {}) {
+  constructor(limits: Partial<typeof ETCD_LIMITS> = {}, refusal?: ServiceError) {
     const view: ClusterView = { clusterId: 'c', nodes: [], ranges: [], leaders: [], masterLeader: 0 };
     const backend: Backend = {
       nodeId: 1,
@@ -65,7 +65,7 @@ class Bed {
       watchLocks: () => expect.fail('nobody watches locks'),
     };
     this.stream = new WatchStream(
-      { backend, headers: new Headers(backend), clock: this.clock, caller: { principal: undefined } },
+      { backend, headers: new Headers(backend), clock: this.clock, caller: { principal: undefined, refusal } },
       { ...ETCD_LIMITS, ...limits },
       {
         write: (message) => {
@@ -213,6 +213,17 @@ describe('a watch stream', () => {
       bed.watch(0).listener.onEnd(new ServiceError(code, 'no', { details: { etcd } }), 0);
       expect(bed.told).toEqual([`-1@0 created canceled(${reason})`, '7@5 created']);
     }
+  });
+
+  it('answers a caller whose token is not valid in the same way, and asks nobody (W7)', () => {
+    const details = { etcd: 'invalidAuthToken' };
+    const refused = new Bed({}, new ServiceError('UNAUTHENTICATED', 'invalid token', { details }));
+    refused.create();
+    refused.create({ watchId: 9n });
+    const reason = 'rpc error: code = Unauthenticated desc = etcdserver: invalid auth token';
+    const answer = { watchId: -1n, created: true, canceled: true, cancelReason: reason };
+    expect(refused.sent).toEqual([expect.objectContaining(answer), expect.objectContaining(answer)]);
+    expect([refused.watches, refused.ended]).toEqual([[], undefined]);
   });
 
   it('cancels a watch whose caller may not watch any more, by its id', () => {

@@ -51,7 +51,7 @@ export interface WatchServices {
   readonly backend: Backend;
   readonly headers: Headers;
   readonly clock: Clock;
-  readonly caller: Pick<CallerInfo, 'principal'>;
+  readonly caller: Pick<CallerInfo, 'principal' | 'refusal'>;
 }
 
 export class WatchStream implements StreamHandler<pb.WatchRequest> {
@@ -169,6 +169,8 @@ export class WatchStream implements StreamHandler<pb.WatchRequest> {
   }
 
   #refusalOf(request: pb.WatchCreateRequest, range: WatchRange): string | undefined {
+    const { refusal } = this.#services.caller;
+    if (refusal !== undefined) return accessRefusal(refusal) ?? refusal.message; // W7
     if (this.#watches.size >= this.#limits.watchesPerStreamMax) return 'etcdserver: too many watches on one stream';
     if (request.watchId !== 0n && this.#watches.has(request.watchId)) {
       return 'mvcc: duplicate watch ID provided on the WatchStream';

@@ -167,7 +167,8 @@ export class LockCalls {
     const reason = fields.text('reason');
     const chosen = fields.shortText('requestId', REQUEST_ID_MAX);
     fields.end();
-    const options = chosen === undefined ? {} : this.#calls.once(chosenRequestId(lock, chosen));
+    const options =
+      chosen === undefined ? {} : { ...this.#calls.once(chosenRequestId(lock, chosen)), isChosenId: true };
     const said = { ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) };
     const command = { type: 'forceRelease', lock, ...said } as const;
     refuse(validateLockCommand(command));

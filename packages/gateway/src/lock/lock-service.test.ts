@@ -5,13 +5,14 @@ import type { Backend } from '../backend.ts';
 import { LockApi } from './lock-service.ts';
 
 /** The lease of the session that a gateway asks for. */
-function leaseAsked(requestId: string, seed: number): bigint {
+function leaseAsked(requestId: string, seed: number, user?: string): bigint {
   const asked: Command[] = [];
   const backend = { command: (command: Command) => asked.push(command) } as unknown as Backend;
   const request = { ttlMs: 5_000n, attributes: {}, requestId, condition: undefined };
+  const principal = user === undefined ? undefined : ({ name: user, method: 'token' } as const);
   new LockApi(backend, new SeededRandom(seed)).openSession(
     request,
-    { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 }, principal: undefined },
+    { timeoutMs: 1_000, callerMs: undefined, seen: { newest: 0 }, principal },
     () => {},
   );
   const [command] = asked;
@@ -24,6 +25,12 @@ test('a session that is asked for again under its request id is of the same leas
   expect(leaseAsked('r1', 1)).not.toBe(leaseAsked('r2', 1));
   expect(leaseAsked('r1', 1)).toBeGreaterThan(0n);
   expect(BigInt.asIntN(64, leaseAsked('r1', 1))).toBe(leaseAsked('r1', 1));
+});
+
+test('the same request id of another user is of another lease', () => {
+  expect(leaseAsked('r1', 1, 'ann')).toBe(leaseAsked('r1', 2, 'ann'));
+  expect(leaseAsked('r1', 1, 'ann')).not.toBe(leaseAsked('r1', 1, 'bob'));
+  expect(leaseAsked('r1', 1, 'ann')).not.toBe(leaseAsked('r1', 1));
 });
 
 test('without a request id each is another one', () => {

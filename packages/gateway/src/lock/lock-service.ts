@@ -59,7 +59,7 @@ export class LockApi {
     const terms = toTerms(request);
     const attributes = toAttributes(request.attributes);
     return this.#backend.command(
-      { type: 'leaseGrant', id: this.#leaseOf(request.requestId), attributes, ...terms, owner: NO_OWNER },
+      { type: 'leaseGrant', id: this.#leaseOf(request.requestId, call), attributes, ...terms, owner: NO_OWNER },
       options(call, request.requestId),
       answering(done, (result: CommandResult) => {
         if (result.type !== 'leaseGrant') throw unexpected(result.type);
@@ -69,9 +69,10 @@ export class LockApi {
   }
 
   /** LA1. */
-  #leaseOf(requestId: string): bigint {
+  #leaseOf(requestId: string, { principal }: CallInfo): bigint {
     if (requestId === '') return randomLeaseId(this.#random);
-    return (createHash('sha256').update(requestId).digest().readBigUInt64BE() >> 1n) | 1n;
+    const whose = principal?.name === undefined ? requestId : JSON.stringify([principal.name, requestId]);
+    return (createHash('sha256').update(whose).digest().readBigUInt64BE() >> 1n) | 1n;
   }
 
   /** Closing a session that has ended succeeds, so that the call can be repeated. */
@@ -170,7 +171,7 @@ export class LockApi {
 export function options(call: CallInfo, requestId: string): RequestOptions {
   const id = toRequestId(requestId);
   const { timeoutMs, principal } = call;
-  return id === undefined ? { timeoutMs, principal } : { timeoutMs, principal, requestId: id };
+  return id === undefined ? { timeoutMs, principal } : { timeoutMs, principal, requestId: id, isChosenId: true };
 }
 
 export function queryOptions({ timeoutMs, principal }: CallInfo): RequestOptions {

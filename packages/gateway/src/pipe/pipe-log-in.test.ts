@@ -28,7 +28,7 @@ function bed(first: AuthImage = image(5)) {
   const clock = new ManualClock();
   const known = new KnownAuth({ clock, hurry: () => {} });
   known.learn(first, 0);
-  const hasher = new PasswordHasher(() => new Thread());
+  const hasher = new PasswordHasher(() => new Thread(), String);
   const authenticator = new Authenticator({ known, hasher, clock, random: new SeededRandom(1), logger: silentLogger });
   const connection = anonymousConnection();
   const caller = { kind: 'client', connection } as const;

@@ -8,9 +8,12 @@
  * TA3. A turn begins at most `HANDSHAKES_PER_TURN`, because each signs; the others wait in order. The connections of
  *      the port bound their number.
  * TA4. Failures are logged once a minute for each reason, with an address.
+ * TA5. A port that asks for certificates resumes no session of TLS. A resumed session has lost the certificates that
+ *      its client sent to vouch for its own, so the chain could not be verified again.
  */
+import { constants } from 'node:crypto';
 import { Socket } from 'node:net';
-import { createServer, type Server, type TLSSocket } from 'node:tls';
+import { createServer, type SecureContextOptions, type Server, type TLSSocket } from 'node:tls';
 import type { Clock } from '../../clock.ts';
 import type { Logger } from '../../logger.ts';
 import { RareLog } from '../../rare-log.ts';
@@ -19,6 +22,7 @@ import { Crowd, type CrowdLimits } from '../frames/crowd.ts';
 import type { SecuredSocket, SecurePort } from '../frames/secure-port.ts';
 import { peerChainOf } from './peer-certificate.ts';
 import { connectionErrorText, verificationText } from './tls-error-text.ts';
+import type { TlsMaterial } from './tls-files.ts';
 import { addressOf, type TlsIdentity } from './tls-identity.ts';
 
 export interface TlsAcceptorOptions {
@@ -83,17 +87,23 @@ export class TlsAcceptor implements SecurePort {
       handshake.socket.destroy();
     });
     this.#server = createServer({
-      ...deps.identity.material.options,
+      ...this.#contextOf(deps.identity.material),
       requestCert: options.clientCertificates !== 'off',
       rejectUnauthorized: false, // TA1
       ALPNProtocols: [...options.protocols],
       handshakeTimeout: NODE_HANDSHAKE_TIMEOUT_MS,
     });
-    deps.identity.onReload((material) => this.#server.setSecureContext(material.options));
+    deps.identity.onReload((material) => this.#server.setSecureContext(this.#contextOf(material)));
     this.#server.on('secureConnection', (socket) => this.#secured(socket));
     this.#server.on('tlsClientError', (error, socket) =>
       this.#failure(addressOf(parentOf(socket)), failureText(error)),
     );
+  }
+
+  /** TA5. */
+  #contextOf({ options }: TlsMaterial): SecureContextOptions {
+    if (this.#options.clientCertificates === 'off') return options;
+    return { ...options, secureOptions: (options.secureOptions ?? 0) | constants.SSL_OP_NO_TICKET };
   }
 
   get stats(): HandshakeStats {

@@ -2,6 +2,7 @@ import type { Identification } from '@remora/auth';
 import { type ErrorCode, type Logger, ServiceError, toServiceError } from '@remora/base';
 import type { CallConnection, StreamCall, StreamMethod, UnaryCall, UnaryMethod } from '@remora/grpc-server';
 import {
+  type CallerInfo,
   callInfo,
   noteRevision,
   type SeenRevision,
@@ -39,6 +40,13 @@ interface Guarded<Request, Response> {
   readonly statusOf: StatusOf;
   /** Whether the call takes no notice of who calls. */
   readonly forAll: boolean;
+}
+
+interface GuardedStream<Request, Response> {
+  readonly service: StreamService<Request, Response>;
+  readonly statusOf: StatusOf;
+  /** Whether it answers requests of callers who could not prove who they are. */
+  readonly answersRefusals: boolean;
 }
 
 /** Counts refused calls. */
@@ -175,6 +183,7 @@ export class CallGuard {
   stream<Request, Response>(
     service: StreamService<Request, Response>,
     statusOf: StatusOf,
+    answersRefusals = false,
   ): StreamMethod<Request, Response> {
     return (call) => {
       if (this.#draining) return fail(call, shuttingDown(), statusOf);
@@ -189,7 +198,7 @@ export class CallGuard {
         if (handler !== undefined || !this.#silent.delete(endSilent)) return handler;
         const refusal = this.#refusal(this.#streams.size, this.#limits.streamsMax);
         if (refusal !== undefined) return void fail(call, refusal, statusOf);
-        handler = this.#runStream(service, statusOf, call);
+        handler = this.#runStream({ service, statusOf, answersRefusals }, call);
         return handler;
       };
       call.onRequest = (request) => {
@@ -208,15 +217,14 @@ export class CallGuard {
       call.onRequest = (request) => {
         const refusal = this.#refusal(this.#streams.size, this.#limits.streamsMax);
         if (refusal !== undefined) return fail(call, refusal, statusOf);
-        this.#runStream(service, statusOf, call).onRequest(request);
+        this.#runStream({ service, statusOf, answersRefusals: false }, call).onRequest(request);
       };
     };
   }
 
   /** Returns the handler of the stream's requests. It does not throw, and does nothing once the stream is over. */
   #runStream<Request, Response>(
-    service: StreamService<Request, Response>,
-    statusOf: StatusOf,
+    { service, statusOf, answersRefusals }: GuardedStream<Request, Response>,
     call: StreamCall<Request, Response>,
   ): RunningStream<Request> {
     let over = false;
@@ -251,7 +259,7 @@ export class CallGuard {
     };
     call.onCancelled = close;
     try {
-      handler = service(sink, () => call.resume(), { seen, principal: this.#principalOf(call, connection) });
+      handler = service(sink, () => call.resume(), this.#streamCaller(call, connection, answersRefusals));
       if (over) this.#closed(handler); // C3
     } catch (error) {
       end(toServiceError(error));
@@ -269,6 +277,20 @@ export class CallGuard {
       },
       onHalfClose: () => over || handler?.onHalfClose(),
     };
+  }
+
+  #streamCaller(
+    call: Pick<UnaryCall<unknown, unknown>, 'metadata'>,
+    connection: ConnectionState,
+    answersRefusals: boolean,
+  ): CallerInfo {
+    const { seen } = connection;
+    try {
+      return { seen, principal: this.#principalOf(call, connection) };
+    } catch (error) {
+      if (answersRefusals && error instanceof ServiceError) return { seen, principal: undefined, refusal: error };
+      throw error;
+    }
   }
 
   /** C2, C3. */

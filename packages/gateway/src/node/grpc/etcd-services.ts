@@ -47,7 +47,7 @@ function guardedOne(method: Method, guard: CallGuard): unknown {
     case 'waiting':
       return guard.waiting(method.handle, method.statusOf);
     case 'duplex':
-      return guard.stream(method.open, method.statusOf);
+      return guard.stream(method.open, method.statusOf, method.answersRefusals === true);
     case 'serverStream':
       return guard.serverStream((sink, _resume, caller) => method.open(sink, caller), method.statusOf);
   }
