@@ -8,7 +8,7 @@ import {
   type Store,
 } from '@remora/dataserver';
 import { Admission, AdmittedBackend, AuthorisedBackend, type BackendInFlight, RangeBackend } from '@remora/gateway';
-import { type FoundingPlan, type Master, MasterFinder, NodeAgent } from '@remora/master';
+import { ClockComparison, type FoundingPlan, type Master, MasterFinder, NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
   type ClusterView,
@@ -125,6 +125,7 @@ class Node implements AssembledNode {
   readonly #standing: PeerRefusalPolicy;
   #roles: NodeRoles | undefined;
   #health: NodeHealth | undefined;
+  readonly #clocks = new ClockComparison();
   readonly #closers = new Closers();
   #stopping: Promise<void> | undefined;
 
@@ -466,6 +467,8 @@ class Node implements AssembledNode {
       reserveBytes: options.diskReserve,
       logHangs: () => host.logHangs,
       certificates: platform.certificates,
+      failedLookups: platform.failedLookups,
+      clockDifference: () => this.#clocks.difference,
       mastersSilence: () => finder.silence,
     });
     return this.#health;
@@ -531,6 +534,7 @@ class Node implements AssembledNode {
         },
         onAuth: (image, sentMs) => this.#auth.learn(image, sentMs),
         onSplitPolicy: (policy) => store?.splitBy(policy),
+        onClocks: (reading) => this.#clocks.observe(reading),
         onConditions: (conditions) => health.learn(conditions),
         // The cluster refuses this node: continuing could only do harm.
         onRefused: (cause) =>

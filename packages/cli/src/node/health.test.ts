@@ -1,5 +1,6 @@
+import type { FailedLookup } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
-import type { MastersSilence } from '@remora/master';
+import type { ClockDifference, MastersSilence } from '@remora/master';
 import {
   type ClusterView,
   healthCondition,
@@ -27,6 +28,8 @@ class Bed {
   freeMib = 1_000;
   logHangs = false;
   certificates: readonly CertificateExpiry[] = [];
+  lookups: readonly FailedLookup[] = [];
+  difference: ClockDifference | undefined;
   answering: readonly number[] | undefined;
   silentMs = 5_000;
   readonly health: NodeHealth;
@@ -42,10 +45,13 @@ class Bed {
           return bed.#view();
         },
         nodes: members.map(({ name }, i) => ({ nodeId: i + 1, name, removed: false })),
+        address: (nodeId) => `h:${nodeId}`,
       },
       space: () => ({ capacityBytes: 2_000 * MIB, availableBytes: this.freeMib * MIB }),
       logHangs: () => this.logHangs,
       certificates: () => this.certificates,
+      failedLookups: () => this.lookups,
+      clockDifference: () => this.difference,
       mastersSilence: () => this.#silence(),
     });
   }
@@ -241,21 +247,21 @@ describe('masters without a leader', () => {
         bed.view = false;
         bed.answering = [1];
       },
-      text: 'no leader of the masters has answered for 5s: 1 of 3 founders is up (n1); waiting for n2, n3',
+      text: 'no leader of the masters has answered for 5s: 1 of 3 founders is up (n1); waiting for n2 (h:2), n3 (h:3)',
     },
     {
       name: 'two of three are gone from a cluster that was complete',
       given: (bed) => {
         bed.answering = [1];
       },
-      text: 'no leader of the masters has answered for 5s: 1 of 3 masters is up (n1); waiting for n2, n3',
+      text: 'no leader of the masters has answered for 5s: 1 of 3 masters is up (n1); waiting for n2 (h:2), n3 (h:3)',
     },
     {
       name: 'nobody answers this node',
       given: (bed) => {
         bed.answering = [];
       },
-      text: 'no leader of the masters has answered for 5s: 0 of 3 masters are up; waiting for n1, n2, n3',
+      text: 'no leader of the masters has answered for 5s: 0 of 3 masters are up; waiting for n1 (h:1), n2 (h:2), n3 (h:3)',
     },
     {
       name: 'all are there and cannot agree',
@@ -305,10 +311,43 @@ test.each<{ days: number; says: string | undefined }>([
     says: 'the certificate of node n1 for other nodes expires in 1 day: replace the files of --tls-peer-cert',
   },
   { days: -0.5, says: 'the certificate of node n1 for other nodes has expired: replace the files of --tls-peer-cert' },
-])('a certificate with $days days left is a warning that leaves the node ready: $says', ({ days, says }) => {
-  const bed = new Bed();
-  bed.certificates = [{ purpose: 'peer', expiresMs: bed.clock.wallMs() + days * 86_400_000 }];
-  const found = bed.health.own();
-  expect(found.map(({ text }) => text)).toEqual(says === undefined ? [] : [says]);
+])(
+  'a certificate with $days days left is reported, and an expired one sends clients elsewhere: $says',
+  ({ days, says }) => {
+    const bed = new Bed();
+    bed.certificates = [{ purpose: 'peer', expiresMs: bed.clock.wallMs() + days * 86_400_000 }];
+    const found = bed.health.own();
+    expect(found.map(({ text }) => text)).toEqual(says === undefined ? [] : [says]);
+    expect(found.map(({ name }) => name)).toEqual(
+      says === undefined ? [] : [days < 0 ? 'certificateExpired' : 'certificateExpires'],
+    );
+    expect(bed.health.readiness().ready).toBe(days > 0); // The others can still be reached.
+  },
+);
+
+test.each<{ name: string; given: Partial<Bed>; expect: readonly string[] }>([
+  {
+    name: 'a name that resolves nowhere',
+    given: { lookups: [{ host: 'h', code: 'ENOTFOUND' }] },
+    expect: ['addressUnresolved: node n1 cannot resolve h (ENOTFOUND), the address of n1, n2, n3'],
+  },
+  {
+    name: 'many names that resolve nowhere',
+    given: { lookups: [1, 2, 3, 4, 5, 6, 7].map((i) => ({ host: `h${i}`, code: 'ENOTFOUND' })) },
+    expect: [
+      'addressUnresolved: node n1 cannot resolve h1 (ENOTFOUND); h2 (ENOTFOUND); h3 (ENOTFOUND); h4 (ENOTFOUND); h5 (ENOTFOUND); and 2 more',
+    ],
+  },
+  {
+    name: 'a clock that is behind and slow',
+    given: { difference: { leader: 2, aheadMs: -61_234, fasterPercent: -2.34 } },
+    expect: [
+      'clockAhead: the clock of node n1 shows 61.2 s less than the clock of n2, which leads the masters',
+      'clockRate: the clock of node n1 runs 2.3 % slower than the clock of n2, which leads the masters',
+    ],
+  },
+])('$name is a warning that leaves the node ready', ({ given, expect: expected }) => {
+  const bed = Object.assign(new Bed(), given);
+  expect(bed.health.own().map(({ name, text }) => `${name}: ${text}`)).toEqual(expected);
   expect(bed.health.readiness().ready).toBe(true);
 });

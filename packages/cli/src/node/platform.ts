@@ -9,6 +9,7 @@ import type {
   Disk,
   Engine,
   ErrorCode,
+  FailedLookup,
   Logger,
   Metrics,
   Random,
@@ -71,6 +72,8 @@ export interface NodePlatform {
   readonly trustDomain?: () => string | undefined;
   /** When each certificate of this node expires; absent without TLS. */
   readonly certificates?: () => readonly CertificateExpiry[];
+  /** Names of hosts that this node dials and cannot resolve; absent: it dials none. */
+  readonly failedLookups?: () => readonly FailedLookup[];
   /** Reads a file that an operator has made, such as one with a password. */
   readSecret(file: string): Promise<string>;
   /** Hashes passwords, one after the other, without holding the event loop. */

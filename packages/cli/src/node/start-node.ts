@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { AuditLog, passwordThread } from '@remora/auth';
 import {
   type Clock,
-  type Connector,
   DISK_FULL_ADVICE,
   DiskFailedError,
   type Logger,
+  NameLookups,
   nodeClock,
   nodeDisk,
   nodeRandom,
@@ -65,7 +65,8 @@ export async function startNode(
   }).catch(sayIfStorage);
   await warnOfLooseMode(dataDir.path, 'the data directory', logger);
   const audit = await openAuditLog(options, { clock, logger });
-  const platform = processPlatform(options, { clock, random, logger, dataDir, tls, connector: tls.connector, audit });
+  const connector = new NameLookups(clock, tls.connector);
+  const platform = processPlatform(options, { clock, random, logger, dataDir, tls, connector, audit });
   if (audit !== undefined) auditMetrics(platform.metrics, audit);
   const endSections = countSections(platform.metrics, clock);
   const end = (): void => {
@@ -128,7 +129,7 @@ interface ProcessParts {
   readonly dataDir: DataDir;
   readonly tls: NodeTls;
   /** Opens connections to other nodes. */
-  readonly connector: Connector | undefined;
+  readonly connector: NameLookups;
   readonly audit: AuditLog | undefined;
 }
 
@@ -156,6 +157,7 @@ function processPlatform(
     connect: (target, self, verify) => dialRpc(target, self, clock, verify, connector),
     trustDomain: () => tls.trustDomain,
     certificates: () => tls.expiries,
+    failedLookups: () => connector.failed,
     openPeers: (deps) => new ProcessPeers(options, { ...parts, ports }, deps),
     metrics,
     openEntry: (deps) => new Entry(deps, metrics, ports, tls),

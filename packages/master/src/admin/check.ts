@@ -6,6 +6,7 @@
  * CK2. A range has a leader only if the node that reports to lead it is still heard. A range that has just begun, or
  *      whose leader has just failed, elects one in about a second, so only a longer lack is a problem.
  * CK3. Problems that a node reports about itself are passed on unchanged while the node is heard.
+ * CK4. A follower that restarts or receives a snapshot is behind for a while, so only a longer lag is a problem.
  */
 import { type Bytes, formatDurationMs } from '@remora/base';
 import {
@@ -35,6 +36,8 @@ export interface CheckInput {
   readonly unheard: (nodeId: number) => boolean;
   /** For how long no node that is up has reported to lead the range (CK2). */
   readonly leaderlessMs: (rangeId: number) => number;
+  /** For how long a follower that answers has been behind its leader (CK4). */
+  readonly behindMs: (replicaId: number) => number;
   /** Problems that nodes report about themselves. */
   readonly reported: readonly HealthCondition[];
   readonly held: readonly HeldReplica[];
@@ -46,6 +49,9 @@ export interface CheckInput {
 
 /** An election takes about a second, and its winner reports once a second (CK2). */
 const LEADERLESS_MS = 3_000;
+
+/** CK4. A range of the largest size is copied in less time at the slowest rate for snapshots. */
+const BEHIND_MS = 60_000;
 
 /** A replica that a node reports. */
 interface HeldReplica {
@@ -91,7 +97,7 @@ function keyText(key: Bytes, none: string): string {
   return key.length === 0 ? none : routingKeyText(key);
 }
 
-function* ranges({ ranges, nodes, replicas, unheard, leaderlessMs }: CheckInput): Generator<HealthCondition> {
+function* ranges({ ranges, nodes, replicas, unheard, leaderlessMs, behindMs }: CheckInput): Generator<HealthCondition> {
   const byId = new Map(nodes.map((node) => [node.descriptor.nodeId, node]));
   for (const range of ranges) {
     const { rangeId } = range.descriptor;
@@ -114,6 +120,11 @@ function* ranges({ ranges, nodes, replicas, unheard, leaderlessMs }: CheckInput)
       const text = `range ${rangeId}: its replica ${voter.replicaId} on ${nodeName(byId, voter.nodeId)} does not respond`;
       yield healthCondition('silentReplica', { rangeId, nodeId: voter.nodeId }, text);
     }
+    for (const { replicaId, nodeId, lag } of replicasBehind(range)) {
+      if (behindMs(replicaId) < BEHIND_MS) continue;
+      const text = `range ${rangeId}: its replica ${replicaId} on ${nodeName(byId, nodeId)} is ${lag} entries behind its leader`;
+      yield healthCondition('replicaBehind', { rangeId, nodeId }, text);
+    }
     const sizeRemark = leaderReport(range)?.sizeRemark ?? '';
     if (sizeRemark !== '') yield healthCondition('rangeTooLarge', { rangeId }, `range ${rangeId}: ${sizeRemark}`);
     if (leaderReport(range)?.joint === true) {
@@ -126,6 +137,17 @@ function* ranges({ ranges, nodes, replicas, unheard, leaderlessMs }: CheckInput)
       yield healthCondition('learner', { rangeId, nodeId }, text);
     }
   }
+}
+
+/** Voters that answer their leader and lack more entries than a follower does that keeps up. */
+export function replicasBehind(
+  range: RangeOverview,
+): readonly { readonly replicaId: number; readonly nodeId: number; readonly lag: number }[] {
+  return (leaderReport(range)?.peers ?? []).flatMap(({ replicaId, caughtUp, silentMs, lagEntries: lag }) => {
+    if (caughtUp || silentMs > 0) return [];
+    const voter = range.descriptor.replicas.find((replica) => replica.replicaId === replicaId);
+    return voter?.type === 'voter' ? [{ replicaId, nodeId: voter.nodeId, lag }] : [];
+  });
 }
 
 /** Its node reports, and reports this replica. */

@@ -432,6 +432,24 @@ describe('the check', () => {
     bed.leaderOf = () => 0;
     expect(during(5_000)).toEqual([]);
   });
+
+  test('finds a follower behind only when it has answered and lagged for a minute (CK4)', () => {
+    const bed = new AdminBed();
+    const [own, other] = bed.ranges[0]?.replicas.slice(0, 2).map(({ replicaId }) => replicaId) ?? [];
+    expect(own).toBeDefined();
+    const peer = { replicaId: other ?? 0, state: 'snapshot', match: 1, lagEntries: 9_000, lagBytes: 1 } as const;
+    const during = (ms: number, silentMs = 0, caughtUp = false) => {
+      bed.lead = { ...LEAD, peers: [{ ...peer, silentMs, caughtUp }] };
+      bed.clock.advance(ms);
+      return bed.conditions();
+    };
+    const behind = ['warning replicaBehind 2 2'];
+    expect([during(0), during(59_999), during(1)]).toEqual([[], [], behind]);
+    expect(during(1, 0, true)).toEqual([]);
+    expect(during(1)).toEqual([]);
+    expect(during(60_000)).toEqual(behind);
+    expect(during(60_000, 500)).toEqual([]); // It does not answer: that is another condition.
+  });
 });
 
 describe('changing a setting', () => {

@@ -5,7 +5,7 @@
  */
 import { Command } from '../internal/command.ts';
 import { CommandResult } from '../internal/command-result.ts';
-import { CONDITIONS_OF_NODE_MAX, CONDITIONS_TOLD_MAX, HealthCondition } from '../internal/health.ts';
+import { CONDITIONS_OF_NODE_MAX, CONDITIONS_TOLD_MAX, HealthCondition } from '../internal/health/health.ts';
 import { KvEvent } from '../internal/kv-types.ts';
 import { LockNewsKind } from '../internal/lock-kinds.ts';
 import { ClusterView } from '../internal/master-api.ts';
