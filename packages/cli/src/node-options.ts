@@ -270,6 +270,12 @@ export const nodeSchema = defineOptions({
     },
     ...auditOptions,
     logLevel: { type: oneOf(LOG_LEVELS), default: 'info', desc: 'Lowest level that is logged.', group: 'Logging' },
+    slowRequest: {
+      type: durationMs({ min: 0, max: 60_000 }),
+      default: 1_000,
+      desc: 'Requests, commits and synced writes to the log that take this long are logged as warnings, with where the time went; at most one line of each kind a minute. 0: none.',
+      group: 'Logging',
+    },
     logFormat: {
       type: oneOf(['json', 'pretty']),
       default: 'json',

@@ -7,7 +7,14 @@ import {
   type RevisionDrawer,
   type Store,
 } from '@remora/dataserver';
-import { Admission, AdmittedBackend, AuthorisedBackend, type BackendInFlight, RangeBackend } from '@remora/gateway';
+import {
+  Admission,
+  AdmittedBackend,
+  AuthorisedBackend,
+  type BackendInFlight,
+  RangeBackend,
+  RequestMeter,
+} from '@remora/gateway';
 import { ClockComparison, type FoundingPlan, type Master, MasterFinder, NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
@@ -56,6 +63,7 @@ import {
 } from './roles.ts';
 import type { RunningNode } from './running-node.ts';
 import { performTask } from './tasks.ts';
+import { hostTimes } from './time-metrics.ts';
 
 /** How long transactions over ranges may take to end once no client is served any more. */
 const TRANSACTIONS_GRACE_MS = 1_000;
@@ -192,6 +200,9 @@ class Node implements AssembledNode {
         view: (done) => finder.call(masterView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, done),
       },
       onWaitRefused: admission.countWait,
+      meter:
+        platform.metrics &&
+        new RequestMeter({ ...this.#parts, metrics: platform.metrics, slowMs: options.slowRequest }),
       ...platform.tuning?.gateway,
     });
     const splitting = splittingPorts(finder);
@@ -380,6 +391,7 @@ class Node implements AssembledNode {
       log,
       transport: peers.transport,
       options: this.#hostOptions(),
+      times: platform.metrics && hostTimes(platform.metrics),
       logger,
       onFatal: (error) => this.#fail(error),
       onSilence: ({ groupId }) => this.#roles?.store?.heartbeat.silent(groupId),

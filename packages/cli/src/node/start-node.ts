@@ -45,6 +45,7 @@ import { Entry } from './ports/entry.ts';
 import { NodeTls } from './ports/node-tls.ts';
 import { PortMetrics } from './ports/port-metrics.ts';
 import type { RunningNode } from './running-node.ts';
+import { logSyncTimes } from './time-metrics.ts';
 
 /** Assembles a node from its roles and runs it in this process; by default it logs to standard error. */
 export async function startNode(
@@ -146,7 +147,9 @@ function processPlatform(
     logger,
     version: VERSION,
     records: dataDir,
-    logDisk: nodeDisk(dataDir.path),
+    logDisk: nodeDisk(dataDir.path, {
+      onSynced: logSyncTimes(metrics, { clock, logger, slowMs: options.slowRequest }),
+    }),
     space: diskSpace(dataDir.path, { clock, logger, reserveBytes: options.diskReserve }),
     stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),
     audit,
