@@ -5,6 +5,7 @@
  * another rate (clock-comparison.test.ts), a range without leader and a follower behind (master-admin.test.ts).
  */
 import { fileURLToPath } from 'node:url';
+import { AdminClient } from 'remora';
 import { afterEach, expect, test } from 'vitest';
 import { jsonHere } from './command-line.ts';
 import { eventually } from './eventually.ts';
@@ -65,6 +66,21 @@ test('a wrong clock, a disk that hangs and a dead node are shown by all nodes, o
   for (const node of others) expect((await readyOf(node)).status).toBe(200);
   faulty.start();
   await shown(nodes);
+});
+
+test('a restore that has begun is shown until it has ended', async () => {
+  cluster = await Cluster.start({ nodes: 1 });
+  const node = cluster.node(1);
+  const admin = new AdminClient({ endpoints: [node.client], timeoutMs: 20_000, connectTimeoutMs: 5_000 });
+  try {
+    await admin.beginRestore(1_000);
+    const restoring = { name: 'restoreUnderWay', severity: 'warning', scope: 'cluster' };
+    await eventuallyShown(node, [expect.objectContaining(restoring)]);
+    await admin.endRestore();
+    await eventuallyShown(node, []);
+  } finally {
+    admin.close();
+  }
 });
 
 test('a certificate that is about to expire is shown, and then one that has expired', async () => {

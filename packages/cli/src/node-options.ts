@@ -8,12 +8,12 @@ import {
   INPUT_LIMITS,
   type InputLimits,
   int,
+  LOG_LEVELS,
   list,
   type Options,
   oneOf,
   string,
 } from '@remora/base';
-import { LOG_LEVELS } from '@remora/base/node';
 import { LOCK_LIMITS } from '@remora/dataserver';
 import { hostName } from '@remora/gateway';
 import { RANGE_RELATIONS } from '@remora/master';

@@ -48,6 +48,7 @@ import { PeerIdentities } from './cluster/peer-identities.ts';
 import { PeerRefusalPolicy } from './cluster/peer-refusal-policy.ts';
 import { serveRecovery } from './cluster/recovery-service.ts';
 import { NodeHealth } from './health.ts';
+import { serveLogLevel } from './log-level-service.ts';
 import type { MasterReplica } from './master-replica.ts';
 import type { NodePlatform, Peers } from './platform.ts';
 import { raftOptions } from './raft-options.ts';
@@ -213,6 +214,7 @@ class Node implements AssembledNode {
     store?.register(registry);
     const { electionTicks } = { ...HOST_DEFAULTS, ...this.#hostOptions() };
     serveRecovery(registry, { nodeId: this.#nodeId, electionTicks, master: () => seat.master, store: () => store });
+    serveLogLevel(registry, { logger, logLevel: platform.logLevel });
     log.forgetRecovered();
     const inFlight = () => ranges.inFlight();
     this.#roles = {

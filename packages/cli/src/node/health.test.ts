@@ -3,13 +3,18 @@ import { ManualClock } from '@remora/base/testing';
 import type { ClockDifference, MastersSilence } from '@remora/master';
 import {
   type ClusterView,
+  type ConditionName,
+  HEALTH_CONDITIONS,
+  type HealthCondition,
   healthCondition,
   type NodeDescriptor,
   type NodeRole,
   type NodeState,
+  withoutKeys,
 } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { type CertificateExpiry, NodeHealth, type Readiness } from './health.ts';
+import { conditionCounts } from './node-metrics.ts';
 
 const MIB = 2 ** 20;
 const ALL: readonly NodeRole[] = ['master', 'data', 'gateway'];
@@ -238,6 +243,28 @@ test('what a probe is shown names ranges and no keys; operators are told the key
   ]);
   expect(bed.health.conditions().filter(({ text }) => text.includes(keys))).toHaveLength(2);
 });
+
+test.each(Object.keys(HEALTH_CONDITIONS) as ConditionName[])(
+  'all views show %s alike, as the masters tell it',
+  (name) => {
+    const bed = new Bed();
+    bed.answering = [1];
+    // Of another node: what this node finds itself has tests of its own.
+    const found = healthCondition(name, { rangeId: 7, nodeId: 2 }, 'what is wrong');
+    bed.health.learn([found]);
+    const isShown = ({ text }: HealthCondition) => text === 'what is wrong' || text === withoutKeys(found).text;
+    const [shown] = bed.health.conditions().filter(isShown);
+    expect(shown).toEqual({ ...found, own: false });
+    expect(bed.health.readiness().conditions.filter(isShown)).toEqual([{ ...withoutKeys(found), own: false }]);
+    expect(bed.health.withoutMasters()?.conditions.filter(isShown)).toEqual([found]);
+    bed.answering = undefined;
+    expect(bed.health.completed({ nodes: 3, ranges: 1, conditions: [found] }).conditions).toEqual([found]);
+    const counted = conditionCounts(bed.health.conditions()).filter(({ count }) => count > 0);
+    expect(counted).toEqual([{ labels: [name, found.severity, 'no'], count: 1 }]);
+    expect(found.advice).not.toBe('');
+    expect(found.docs).toBe(`docs/reference/conditions.md#${name.toLowerCase()}`);
+  },
+);
 
 describe('masters without a leader', () => {
   test.each<{ name: string; given: (bed: Bed) => void; text: string | undefined }>([

@@ -198,17 +198,24 @@ export class NodeHealth {
   }
 
   *#lookups(): Generator<HealthCondition> {
-    const { nodeId, name, cluster, failedLookups } = this.#deps;
+    const { nodeId, name, failedLookups } = this.#deps;
     const failed = failedLookups?.() ?? [];
     if (failed.length === 0) return;
     const listed = failed.slice(0, HOSTS_NAMED_MAX).map(({ host, code }) => {
-      const of = cluster.nodes.filter(({ nodeId }) => cluster.address(nodeId)?.startsWith(`${host}:`));
-      const whose = of.length === 0 ? '' : `, the address of ${of.map((node) => node.name).join(', ')}`;
-      return `${host} (${code})${whose}`;
+      const names = this.#namesAt(host);
+      return `${host} (${code})${names.length === 0 ? '' : `, the address of ${names.join(', ')}`}`;
     });
     const more = failed.length - listed.length;
     const text = `node ${name} cannot resolve ${listed.join('; ')}${more === 0 ? '' : `; and ${more} more`}`;
     yield healthCondition('addressUnresolved', { nodeId }, text);
+  }
+
+  /** Nodes with that host in their address; founders that the masters have not heard of count, too. */
+  #namesAt(host: string): readonly string[] {
+    const { cluster, founders } = this.#deps;
+    const nodes = cluster.nodes.filter(({ nodeId }) => cluster.address(nodeId)?.startsWith(`${host}:`));
+    const members = (founders?.members ?? []).filter(({ peer }) => peer.host === host);
+    return [...new Set([...nodes, ...members].map(({ name }) => name))];
   }
 
   *#clocks(): Generator<HealthCondition> {

@@ -117,7 +117,7 @@ export function nodeMetrics(
 }
 
 /** Contains every name, so that the value of a condition that has passed falls to 0. */
-function conditionCounts(
+export function conditionCounts(
   conditions: readonly NodeCondition[],
 ): readonly { readonly labels: readonly [string, string, string]; readonly count: number }[] {
   const named = Object.entries(HEALTH_CONDITIONS).flatMap(([name, { severity, scope }]) =>

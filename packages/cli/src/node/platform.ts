@@ -46,12 +46,15 @@ import type {
 } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
 import type { CertificateExpiry, NodeHealth } from './health.ts';
+import type { LogLevelSwitch } from './log-level-service.ts';
 import type { NodeRecords } from './node-records.ts';
 
 export interface NodePlatform {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** The level of the log; absent: it cannot be changed. */
+  readonly logLevel?: LogLevelSwitch | undefined;
   /** The version of the program, as other nodes learn it. */
   readonly version: string;
   readonly records: NodeRecords;

@@ -20,7 +20,13 @@ import {
   sectionedClock,
   warnOfLooseMode,
 } from '@remora/base';
-import { countSections, createMetrics, createPinoLogger, type MetricsRegistry } from '@remora/base/node';
+import {
+  countSections,
+  createMetrics,
+  createPinoLogger,
+  type LevelledLogger,
+  type MetricsRegistry,
+} from '@remora/base/node';
 import { openLevelEngine, StoreDamagedError, StoreOpenError } from '@remora/dataserver';
 import { type Caller, createRpcService, dialRpc, incarnationDigest, type RpcService } from '@remora/protocol';
 import {
@@ -40,6 +46,7 @@ import { foundersOf } from './cluster/cluster-identity.ts';
 import { openAuditFile } from './files/audit-file.ts';
 import { type DataDir, openDataDir } from './files/data-dir.ts';
 import { diskSpace } from './files/disk-space.ts';
+import type { LogLevelSwitch } from './log-level-service.ts';
 import type { NodePlatform, PeerRefusal, Peers, PeersDeps } from './platform.ts';
 import { Entry } from './ports/entry.ts';
 import { NodeTls } from './ports/node-tls.ts';
@@ -51,7 +58,7 @@ import { logSyncTimes } from './time-metrics.ts';
 export async function startNode(
   options: NodeOptions,
   signal: AbortSignal,
-  root: Logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' }),
+  root: Logger | LevelledLogger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' }),
 ): Promise<RunningNode> {
   const clock = sectionedClock(nodeClock());
   const random = nodeRandom();
@@ -67,7 +74,16 @@ export async function startNode(
   await warnOfLooseMode(dataDir.path, 'the data directory', logger);
   const audit = await openAuditLog(options, { clock, logger });
   const connector = new NameLookups(clock, tls.connector);
-  const platform = processPlatform(options, { clock, random, logger, dataDir, tls, connector, audit });
+  const platform = processPlatform(options, {
+    clock,
+    random,
+    logger,
+    dataDir,
+    tls,
+    connector,
+    audit,
+    logLevel: 'level' in root ? root : undefined,
+  });
   if (audit !== undefined) auditMetrics(platform.metrics, audit);
   const endSections = countSections(platform.metrics, clock);
   const end = (): void => {
@@ -132,6 +148,7 @@ interface ProcessParts {
   /** Opens connections to other nodes. */
   readonly connector: NameLookups;
   readonly audit: AuditLog | undefined;
+  readonly logLevel: LogLevelSwitch | undefined;
 }
 
 function processPlatform(
@@ -145,6 +162,7 @@ function processPlatform(
     clock,
     random,
     logger,
+    logLevel: parts.logLevel,
     version: VERSION,
     records: dataDir,
     logDisk: nodeDisk(dataDir.path, {

@@ -43,6 +43,7 @@ export interface CheckInput {
   readonly held: readonly HeldReplica[];
   /** The range into which a range was merged; undefined if it was not, or if that is not known yet. */
   readonly mergedInto: (rangeId: number) => number | undefined;
+  readonly isRestoring: boolean;
   /** Problems that the scheduling found. */
   readonly more: readonly HealthCondition[];
 }
@@ -63,6 +64,7 @@ interface HeldReplica {
 export function findConditions(input: CheckInput): readonly HealthCondition[] {
   return worstFirst([
     ...noRanges(input),
+    ...restore(input),
     ...coverage(input.ranges.map(({ descriptor }) => descriptor)),
     ...ranges(input),
     ...nodes(input),
@@ -80,6 +82,10 @@ function* noRanges({ ranges, nodes, firstReplicas }: CheckInput): Generator<Heal
   const names = able.length === 0 ? '' : ` (${able.map(({ descriptor }) => descriptor.name).join(', ')})`;
   const have = `${able.length} of ${firstReplicas} nodes that store data ${able.length === 1 ? 'is' : 'are'} up${names}`;
   yield healthCondition('noRanges', {}, `the cluster has no range yet: ${have}`);
+}
+
+function* restore({ isRestoring }: CheckInput): Generator<HealthCondition> {
+  if (isRestoring) yield healthCondition('restoreUnderWay', {}, 'a restore has begun and has not finished');
 }
 
 /** Every key belongs to one range, once there are any. */

@@ -71,6 +71,7 @@ export class ClusterHealth {
       leaderlessMs: (rangeId) => nowMs - (this.#leaderless.get(rangeId) ?? nowMs),
       behindMs: (replicaId) => nowMs - (this.#behind.get(replicaId) ?? nowMs),
       mergedInto: known.mergedInto,
+      isRestoring: known.isRestoring,
       more: more(),
     });
     return { nodes: nodes.length, ranges: ranges.length, conditions };

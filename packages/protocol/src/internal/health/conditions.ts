@@ -177,6 +177,15 @@ export const HEALTH_CONDITIONS = {
     withoutKeys: (rangeId: number) =>
       `range ${rangeId} and another one both have some keys; remora admin check names them`,
   },
+  restoreUnderWay: {
+    ...{ severity: 'warning', scope: 'cluster' },
+    means: 'A restore or an import has begun and has not finished: the cluster lacks keys that clients expect.',
+    advice:
+      'Admit clients when it has finished. If it was interrupted, run the same command again: it continues. To give it ' +
+      'up, start a new cluster.',
+    page: ['Back up and restore', 'how-to/cluster/back-up-and-restore.md'],
+    alertAfter: '6h',
+  },
   quorumLost: {
     ...{ severity: 'critical', scope: 'cluster' },
     means: 'The masters do not hear from most replicas of a range. Requests for its keys wait.',
