@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createProgram } from '../../src/program.ts';
 import { alertRulesFile } from './deploy/alert-rules.ts';
+import { dashboardFile } from './deploy/dashboard.ts';
 import { ROOT } from './pages.ts';
 import { cliPage } from './reference/cli-page.ts';
 import { conditionsPage } from './reference/conditions-page.ts';
@@ -36,10 +37,13 @@ test.each(Object.keys(PAGES))('docs/reference/%s is what the code says (npm run 
   expect(readFileSync(file, 'utf8')).toBe(written);
 });
 
-test('the alert rules are what the code says (npm run docs writes them)', () => {
-  const file = join(ROOT, 'deploy/prometheus/remora-alerts.yml');
-  if (process.env.REWRITE === '1') writeFileSync(file, alertRulesFile());
-  expect(readFileSync(file, 'utf8')).toBe(alertRulesFile());
+test.each([
+  { path: 'deploy/prometheus/remora-alerts.yml', made: alertRulesFile },
+  { path: 'deploy/grafana/remora.json', made: dashboardFile },
+])('$path is what the code says (npm run docs writes it)', ({ path, made }) => {
+  const file = join(ROOT, path);
+  if (process.env.REWRITE === '1') writeFileSync(file, made());
+  expect(readFileSync(file, 'utf8')).toBe(made());
 });
 
 function silentShell() {
