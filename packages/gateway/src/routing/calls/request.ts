@@ -33,7 +33,7 @@ export interface RequestDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly inFlight: BackendInFlight;
-  readonly meter?: RequestMeter | undefined;
+  readonly meter?: Pick<RequestMeter, 'slowMs' | 'ended' | 'slow'> | undefined;
 }
 
 export interface RoutedRequest {
