@@ -398,7 +398,13 @@ const KIND_OF_OPTION: Record<string, Kind> = {
   ...{ startRevision: 'count', noPut: 'flag', noDelete: 'flag', start: 'name', end: 'name' },
   ...{ endpoints: 'text', discover: 'flag', requestTimeout: 'duration', retry: 'options', connectTimeout: 'duration' },
   ...{ sessionTtl: 'ttl', requestBytesMax: 'count', releaseOnExit: 'flag', tracer: 'options', tls: 'options' },
-  ...{ logger: 'options', journal: 'text', renewInWorker: 'flag', maxMainThreadBlock: 'duration' },
+  ...{
+    traceContext: 'function',
+    logger: 'options',
+    journal: 'text',
+    renewInWorker: 'flag',
+    maxMainThreadBlock: 'duration',
+  },
   ...{ user: 'text', password: 'text', allowPlainText: 'flag', owner: 'text' },
 };
 /** Where a name means something else. */

@@ -270,6 +270,11 @@ export const nodeSchema = defineOptions({
     },
     ...auditOptions,
     logLevel: { type: oneOf(LOG_LEVELS), default: 'info', desc: 'Lowest level that is logged.', group: 'Logging' },
+    otlpEndpoint: {
+      type: string({ placeholder: '<url>', maxLength: 1_000 }),
+      desc: 'Where spans of requests are sent to whose callers pass a W3C trace context: the URL of a collector that takes OTLP over HTTP, such as http://127.0.0.1:4318. Without it, no spans are made.',
+      group: 'Logging',
+    },
     slowRequest: {
       type: durationMs({ min: 0, max: 60_000 }),
       default: 1_000,

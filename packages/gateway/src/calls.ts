@@ -25,6 +25,8 @@ export interface CallerInfo {
   readonly door?: Door | undefined;
   /** The address of the caller, without its port. */
   readonly address?: string | undefined;
+  /** The caller's W3C trace context (`traceparent`). */
+  readonly trace?: string | undefined;
 }
 
 export interface CallInfo extends CallerInfo {
@@ -92,9 +94,9 @@ export const TIMEOUT_LIMITS: TimeoutLimits = { defaultMs: 7_000, maxMs: 60_000 }
 export function callInfo(
   callerMs: number | undefined,
   limits: TimeoutLimits,
-  { seen, principal, door, address }: CallerInfo,
+  { seen, principal, door, address, trace }: CallerInfo,
 ): CallInfo {
-  return { timeoutMs: callTimeoutMs(callerMs, limits), callerMs, seen, principal, door, address };
+  return { timeoutMs: callTimeoutMs(callerMs, limits), callerMs, seen, principal, door, address, trace };
 }
 
 /** Returns the time for a call whose caller leaves `callerMs`, or sets no deadline. */

@@ -39,3 +39,4 @@ export { RequestMeter } from './routing/calls/request-meter.ts';
 export { REQUEST_TIMEOUT_MAX_MS } from './routing/calls/routed-query.ts';
 export { WaitSlots } from './routing/calls/wait-slots.ts';
 export type { RouteLookupStats } from './routing/routes/route-lookup-stats.ts';
+export { type Span, type SpanSink, TracedBackend } from './tracing/traced-backend.ts';

@@ -14,6 +14,7 @@ import {
   type BackendInFlight,
   RangeBackend,
   RequestMeter,
+  TracedBackend,
 } from '@remora/gateway';
 import { ClockComparison, type FoundingPlan, type Master, MasterFinder, NodeAgent } from '@remora/master';
 import {
@@ -225,7 +226,9 @@ class Node implements AssembledNode {
     };
     const { audit = NO_AUDIT } = platform;
     const authorised = new AuthorisedBackend({ ranges, known: this.#auth, clock, audit });
-    const backend = new AdmittedBackend(authorised, admission);
+    const admitted = new AdmittedBackend(authorised, admission);
+    const { spans } = platform;
+    const backend = spans === undefined ? admitted : new TracedBackend({ backend: admitted, spans, clock, random });
     const authenticator = new Authenticator({ known: this.#auth, hasher, clock, random, logger, audit });
     await peers.listen(registry);
     this.#closers.add('peer port', () => peers.close());

@@ -24,6 +24,7 @@ import type {
   ClusterNode,
   MasterCaller,
   RouteLookupStats,
+  SpanSink,
 } from '@remora/gateway';
 import type { MasterOptions } from '@remora/master';
 import type {
@@ -77,6 +78,8 @@ export interface NodePlatform {
   readonly certificates?: () => readonly CertificateExpiry[];
   /** Names of hosts that this node dials and cannot resolve; absent: it dials none. */
   readonly failedLookups?: () => readonly FailedLookup[];
+  /** Takes the spans of traced requests; absent: none is made. */
+  readonly spans?: SpanSink | undefined;
   /** Reads a file that an operator has made, such as one with a password. */
   readSecret(file: string): Promise<string>;
   /** Hashes passwords, one after the other, without holding the event loop. */

@@ -28,6 +28,7 @@ import {
   type MetricsRegistry,
 } from '@remora/base/node';
 import { openLevelEngine, StoreDamagedError, StoreOpenError } from '@remora/dataserver';
+import type { SpanSink } from '@remora/gateway';
 import { type Caller, createRpcService, dialRpc, incarnationDigest, type RpcService } from '@remora/protocol';
 import {
   createRaftHost,
@@ -53,6 +54,7 @@ import { NodeTls } from './ports/node-tls.ts';
 import { PortMetrics } from './ports/port-metrics.ts';
 import type { RunningNode } from './running-node.ts';
 import { logSyncTimes } from './time-metrics.ts';
+import type { OtlpExporter } from './tracing/otlp-exporter.ts';
 
 /** Assembles a node from its roles and runs it in this process; by default it logs to standard error. */
 export async function startNode(
@@ -74,6 +76,8 @@ export async function startNode(
   await warnOfLooseMode(dataDir.path, 'the data directory', logger);
   const audit = await openAuditLog(options, { clock, logger });
   const connector = new NameLookups(clock, tls.connector);
+  const metrics = createMetrics({ process: true });
+  const exporter = await openExporter(options, { clock, logger, metrics });
   const platform = processPlatform(options, {
     clock,
     random,
@@ -83,6 +87,8 @@ export async function startNode(
     connector,
     audit,
     logLevel: 'level' in root ? root : undefined,
+    metrics,
+    spans: exporter,
   });
   if (audit !== undefined) auditMetrics(platform.metrics, audit);
   const endSections = countSections(platform.metrics, clock);
@@ -100,6 +106,7 @@ export async function startNode(
     failed,
     async stop() {
       await node.stop().finally(end);
+      await exporter?.close();
       await audit?.close();
     },
     async reload() {
@@ -107,6 +114,20 @@ export async function startNode(
       await tls.reload();
     },
   };
+}
+
+/** Loads the exporter only if spans are to be exported. */
+async function openExporter(
+  { otlpEndpoint: endpoint, name }: NodeOptions,
+  ports: { readonly clock: Clock; readonly logger: Logger; readonly metrics: MetricsRegistry },
+): Promise<OtlpExporter | undefined> {
+  if (endpoint === undefined) return undefined;
+  const { OtlpExporter } = await import('./tracing/otlp-exporter.ts');
+  const resource = { 'service.name': 'remora', 'service.version': VERSION, 'service.instance.id': name };
+  const headers = { 'content-type': 'application/json' };
+  const send = (url: string, body: string, signal: AbortSignal) =>
+    fetch(url, { method: 'POST', headers, body, signal });
+  return new OtlpExporter({ ...ports, send }, { endpoint, resource });
 }
 
 async function openAuditLog(
@@ -149,6 +170,8 @@ interface ProcessParts {
   readonly connector: NameLookups;
   readonly audit: AuditLog | undefined;
   readonly logLevel: LogLevelSwitch | undefined;
+  readonly metrics: MetricsRegistry;
+  readonly spans: SpanSink | undefined;
 }
 
 function processPlatform(
@@ -156,13 +179,14 @@ function processPlatform(
   parts: ProcessParts,
 ): NodePlatform & { readonly metrics: MetricsRegistry } {
   const { clock, random, logger, dataDir, tls, connector, audit } = parts;
-  const metrics = createMetrics({ process: true });
+  const { metrics } = parts;
   const ports = new PortMetrics(metrics);
   return {
     clock,
     random,
     logger,
     logLevel: parts.logLevel,
+    spans: parts.spans,
     version: VERSION,
     records: dataDir,
     logDisk: nodeDisk(dataDir.path, {

@@ -169,12 +169,12 @@ export class LockApi {
 
 export function options(call: CallInfo, requestId: string): RequestOptions {
   const id = toRequestId(requestId);
-  const { timeoutMs, principal } = call;
-  return id === undefined ? { timeoutMs, principal } : { timeoutMs, principal, requestId: id };
+  const { timeoutMs, principal, trace } = call;
+  return id === undefined ? { timeoutMs, principal, trace } : { timeoutMs, principal, trace, requestId: id };
 }
 
-export function queryOptions({ timeoutMs, principal }: CallInfo): RequestOptions {
-  return { timeoutMs, principal };
+export function queryOptions({ timeoutMs, principal, trace }: CallInfo): RequestOptions {
+  return { timeoutMs, principal, trace };
 }
 
 /**

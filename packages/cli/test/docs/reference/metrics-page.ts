@@ -9,6 +9,7 @@ import { authMetrics } from '../../../src/node/auth-metrics.ts';
 import { nodeMetrics } from '../../../src/node/node-metrics.ts';
 import { grpcMetrics, PortMetrics, tlsMetrics } from '../../../src/node/ports/port-metrics.ts';
 import { hostTimes, logSyncTimes } from '../../../src/node/time-metrics.ts';
+import { OtlpExporter } from '../../../src/node/tracing/otlp-exporter.ts';
 import { code, table } from './table.ts';
 
 interface Declared extends MetricDefinition {
@@ -43,6 +44,8 @@ function declaredMetrics(): readonly Declared[] {
   new RangeTimes(measured);
   new RequestMeter(measured);
   hostTimes(metrics);
+  const send = () => Promise.reject(new Error('unused'));
+  new OtlpExporter({ ...measured, send }, { endpoint: 'http://collector', resource: {} });
   logSyncTimes(metrics, measured);
   new SectionMeter(metrics, new ManualClock());
   return declared;

@@ -74,7 +74,7 @@ export class RequestMeter {
 }
 
 /** From a closed set: it is the value of a label. */
-function kindOf(body: Body): string {
+export function kindOf(body: Body): string {
   if (body === undefined) return 'unsent';
   switch (body.kind) {
     case 'recall':
