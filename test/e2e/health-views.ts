@@ -11,6 +11,8 @@ export interface ShownCondition {
   readonly rangeId: number;
   readonly nodeId: number;
   readonly text: string;
+  readonly advice: string;
+  readonly docs: string;
 }
 
 export interface ReadyBody {
@@ -22,17 +24,20 @@ export interface ReadyBody {
 const TIMEOUT_MS = 30_000;
 
 export async function readyOf(node: NodeProcess): Promise<{ readonly status: number; readonly body: ReadyBody }> {
-  const response = await fetch(`http://${node.http}/ready`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+  const response = await fetch(`http://${node.health}/ready`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
   return { status: response.status, body: (await response.json()) as ReadyBody };
 }
 
-/** What each of the four views shows, sorted by name. In the metrics, conditions with the same name count once. */
-export async function viewsOf(node: NodeProcess) {
+/**
+ * What each of the four views shows, sorted by name. In the metrics, conditions with the same name count once. `flags`:
+ * further arguments of the commands.
+ */
+export async function viewsOf(node: NodeProcess, flags: readonly string[] = []) {
   const [ready, metrics, status, check] = await Promise.all([
     readyOf(node),
     node.metrics('remora_condition'),
-    runHere([node.client], ['status', '--json']),
-    runHere([node.client], ['admin', 'check', '--json']),
+    runHere([node.client], ['status', '--json', ...flags]),
+    runHere([node.client], ['admin', 'check', '--json', ...flags]),
   ]);
   const counted = [...metrics].flatMap(([labels, count]) => {
     const [, name = ''] = /name="(\w+)"/.exec(labels) ?? [];
@@ -48,9 +53,13 @@ export async function viewsOf(node: NodeProcess) {
 }
 
 /** Waits until all views show exactly these conditions. */
-export async function eventuallyShown(node: NodeProcess, expected: readonly unknown[]): Promise<void> {
+export async function eventuallyShown(
+  node: NodeProcess,
+  expected: readonly unknown[],
+  flags: readonly string[] = [],
+): Promise<void> {
   await eventually(`${node.name} shows ${JSON.stringify(expected)} everywhere`, async () => {
-    const { ready, metrics, status, check, checkCode } = await viewsOf(node);
+    const { ready, metrics, status, check, checkCode } = await viewsOf(node, flags);
     expect({ ready, status, check }).toEqual({ ready: expected, status: expected, check: expected });
     expect(metrics).toEqual(ready.map(({ name }) => name));
     expect(checkCode).toBe(ready.every(({ severity }) => severity === 'info') ? 0 : 1);

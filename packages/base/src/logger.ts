@@ -1,3 +1,6 @@
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
 /** Structured logging, as a port. Fields are plain data; the message says what happened in a few words. */
 export interface Logger {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void;

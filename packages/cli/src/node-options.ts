@@ -8,12 +8,12 @@ import {
   INPUT_LIMITS,
   type InputLimits,
   int,
+  LOG_LEVELS,
   list,
   type Options,
   oneOf,
   string,
 } from '@remora/base';
-import { LOG_LEVELS } from '@remora/base/node';
 import { LOCK_LIMITS } from '@remora/dataserver';
 import { hostName } from '@remora/gateway';
 import { RANGE_RELATIONS } from '@remora/master';
@@ -270,6 +270,17 @@ export const nodeSchema = defineOptions({
     },
     ...auditOptions,
     logLevel: { type: oneOf(LOG_LEVELS), default: 'info', desc: 'Lowest level that is logged.', group: 'Logging' },
+    otlpEndpoint: {
+      type: string({ placeholder: '<url>', maxLength: 1_000 }),
+      desc: 'Where spans of requests are sent to whose callers pass a W3C trace context: the URL of a collector that takes OTLP over HTTP, such as http://127.0.0.1:4318. Without it, no spans are made.',
+      group: 'Logging',
+    },
+    slowRequest: {
+      type: durationMs({ min: 0, max: 60_000 }),
+      default: 1_000,
+      desc: 'Requests, commits and synced writes to the log that take this long are logged as warnings, with where the time went; at most one line of each kind a minute. 0: none.',
+      group: 'Logging',
+    },
     logFormat: {
       type: oneOf(['json', 'pretty']),
       default: 'json',

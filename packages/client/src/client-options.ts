@@ -3,7 +3,7 @@ import { ServiceError } from '@remora/base';
 import { PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
 import type { Tracer } from './lock/tracing.ts';
 import { type Duration, durationMs, requestMsOf, ttlMsOf } from './options/duration.ts';
-import { attributes, checkedByCall, count, duration, flag, object, ttl } from './options/option-kinds.ts';
+import { attributes, callback, checkedByCall, count, duration, flag, object, ttl } from './options/option-kinds.ts';
 import { type ChecksOf, optionSet, requireAttributes, shown } from './options/options.ts';
 import type { HealthCheck } from './session/health.ts';
 import { CREDENTIAL_CHECKS, type CredentialOptions, type Credentials, credentialsOf } from './transport/credentials.ts';
@@ -47,6 +47,11 @@ export interface ClientOptions extends CredentialOptions {
    * `startSpan`.
    */
   readonly tracer?: Tracer | undefined;
+  /**
+   * Returns the W3C trace context (`traceparent`) of the span that is active; undefined: none is. It is called once for
+   * each request, and the gateway's span is a child of that span (`--otlp-endpoint`).
+   */
+  readonly traceContext?: (() => string | undefined) | undefined;
 }
 
 /** What the nodes accept with `--request-bytes-max` is less. */
@@ -55,6 +60,7 @@ const REQUEST_BYTES_MAX = 1024 * 1024 * 1024;
 export const CLIENT_CHECKS: ChecksOf<ClientOptions> = {
   ...{ endpoints: checkedByCall, requestTimeout: duration, retry: object, connectTimeout: duration, sessionTtl: ttl },
   ...{ requestBytesMax: count(1, REQUEST_BYTES_MAX), attributes, releaseOnExit: flag, discover: flag, tracer: object },
+  traceContext: callback,
   ...CREDENTIAL_CHECKS,
 };
 
@@ -76,6 +82,7 @@ export interface ClientSettings {
     readonly requestBytesMax: number;
     readonly retry: RetryPolicy;
     readonly credentials: Credentials | undefined;
+    readonly traceContext: (() => string | undefined) | undefined;
   };
   readonly discover: boolean;
   readonly requestTimeoutMs: number;
@@ -99,6 +106,7 @@ export function clientSettings(options: ClientOptions): ClientSettings {
       requestBytesMax: options.requestBytesMax ?? PIPE_REQUEST_BYTES_MAX,
       retry: retryPolicy(options.retry),
       credentials: credentialsOf(options),
+      traceContext: options.traceContext,
     },
     discover: options.discover ?? true,
     requestTimeoutMs: requestMsOf(options.requestTimeout ?? REQUEST_TIMEOUT_MS, 'requestTimeout'),

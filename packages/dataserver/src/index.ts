@@ -7,6 +7,7 @@ export type { AppliedCommand, OnApplied } from './range/requests/applied-command
 export { DiskRoom, isBelowReserve } from './range/requests/disk-room.ts';
 export type { OtherRanges } from './range/reshape/other-ranges.ts';
 export { RangeMetrics } from './range-metrics.ts';
+export { RangeTimes } from './range-times.ts';
 export { HeldReplicas } from './replicas/held-replicas.ts';
 export { RevisionDrawer, type RevisionDrawerDeps, type RevisionSource } from './revisions/revision-drawer.ts';
 export { EntryRun } from './state/entry-run.ts';

@@ -30,6 +30,7 @@ import type { DiskRoom } from './range/requests/disk-room.ts';
 import type { OtherRanges } from './range/reshape/other-ranges.ts';
 import { SPLIT_OFF_MAX } from './range/reshape/split-off-ranges.ts';
 import type { SplitOff } from './range/reshape/splits.ts';
+import type { RangeTimes } from './range-times.ts';
 import { ActiveRanges } from './replicas/active-ranges.ts';
 import { type Beginning, createdBeginning, firstConf, splitOffBeginning } from './replicas/beginnings.ts';
 import { type HeldReplica, HeldReplicas } from './replicas/held-replicas.ts';
@@ -85,6 +86,8 @@ export interface StoreDeps {
   readonly onApplied?: OnApplied;
   /** Counts what its ranges apply while they lead. */
   readonly meter?: RangeMeter;
+  /** Measures the way of entries through its ranges. */
+  readonly times?: RangeTimes;
   /** The free room on the node's disk; absent: it is not checked. */
   readonly room?: DiskRoom;
   /** Called for a failure after which the node must stop. */

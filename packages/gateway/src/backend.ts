@@ -18,6 +18,8 @@ export type BackendDone<Result> = (error: ServiceError | undefined, reply: Backe
 /** Who asks: part of the options of every call, so that no door forgets it. Undefined: the caller has not logged in. */
 export interface Asked {
   readonly principal: Principal | undefined;
+  /** The caller's W3C trace context (`traceparent`), as it sent it. Absent: it sent none. */
+  readonly trace?: string | undefined;
 }
 
 /** What a request to the ranges has beside its command or query. */

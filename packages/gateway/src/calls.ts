@@ -27,6 +27,8 @@ export interface CallerInfo {
   readonly address?: string | undefined;
   /** Why the caller could not prove who it is. Only streams that answer that themselves (`Duplex`) begin with it. */
   readonly refusal?: ServiceError | undefined;
+  /** The caller's W3C trace context (`traceparent`). */
+  readonly trace?: string | undefined;
 }
 
 export interface CallInfo extends CallerInfo {
@@ -94,9 +96,9 @@ export const TIMEOUT_LIMITS: TimeoutLimits = { defaultMs: 7_000, maxMs: 60_000 }
 export function callInfo(
   callerMs: number | undefined,
   limits: TimeoutLimits,
-  { seen, principal, door, address }: CallerInfo,
+  { seen, principal, door, address, trace }: CallerInfo,
 ): CallInfo {
-  return { timeoutMs: callTimeoutMs(callerMs, limits), callerMs, seen, principal, door, address };
+  return { timeoutMs: callTimeoutMs(callerMs, limits), callerMs, seen, principal, door, address, trace };
 }
 
 /** Returns the time for a call whose caller leaves `callerMs`, or sets no deadline. */

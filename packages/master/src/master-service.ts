@@ -245,6 +245,7 @@ export class MasterService {
 
   #heartbeat(heartbeat: NodeHeartbeat, caller: Caller): NodeHeartbeatReply | ServiceError {
     const { clock, firstRange, founding, orders, reports, settings, state } = this.#deps;
+    const clocks = { nodeId: this.#deps.nodeId, wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
     const refused = this.#senderRefusal(heartbeat, caller) ?? this.#heartbeatRefusal(heartbeat);
     if (refused !== undefined) return refused;
     const { nodeId, viewVersion } = heartbeat;
@@ -267,6 +268,7 @@ export class MasterService {
       ...{ tasks, incarnations: state.incarnations(), splits: splitPolicyOf(settings()), conditions },
       auth,
       ...{ view: viewVersion === version ? undefined : view, viewVersion: version },
+      clocks,
     };
   }
 

@@ -16,7 +16,7 @@ import {
 } from '@remora/raft';
 import { registerAuth } from './admin/auth-service.ts';
 import { ClusterHealth } from './admin/cluster-health.ts';
-import { MasterAdmin } from './admin/master-admin.ts';
+import { MasterAdmin, RESTORE_NOTE } from './admin/master-admin.ts';
 import type { Knowledge } from './admin/overview.ts';
 import type { RangeSettings } from './admin/range-settings.ts';
 import { type ClusterSettings, SettingsSchema } from './admin/settings.ts';
@@ -390,7 +390,8 @@ export class Master implements StateMachine {
     const heard = this.#reports.all(this.#nowMs);
     const isMaster = (nodeId: number) => isMember(this.state.conf, nodeId);
     const [nodes, ranges] = [this.state.nodes(), this.state.ranges()];
-    return { nodes, ranges, heard, stateOf, dutyOf, isMaster, mergedInto, wallMs };
+    const isRestoring = this.state.settings.texts.has(RESTORE_NOTE);
+    return { nodes, ranges, heard, stateOf, dutyOf, isMaster, mergedInto, wallMs, isRestoring };
   }
 
   /** The replica ids of the master group are node ids. */

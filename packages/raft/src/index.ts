@@ -6,7 +6,7 @@ export * from './core/raft.ts';
 export { type TraceEvent, type TraceEventName, type TraceSink, traceLine } from './core/trace.ts';
 export * from './core/types.ts';
 export { StateLostError } from './multi/host/group/recovery.ts';
-export { createRaftHost, type NodeRaftHost, type RaftHostOptions } from './multi/host/host.ts';
+export { createRaftHost, type HostTimes, type NodeRaftHost, type RaftHostOptions } from './multi/host/host.ts';
 export { HOST_DEFAULTS, type HostOptions, hostOptions } from './multi/host/options.ts';
 export type { HostInFlight, HostStats } from './multi/host/stats.ts';
 export * from './multi/host-api.ts';

@@ -120,9 +120,11 @@ export const REMORA_ROWS: RowsOf<typeof REMORA_SERVICES> = {
     checkCluster: [{ may: ROOT, request: () => ({}) }],
     listSettings: [{ may: ROOT, request: () => ({}) }],
     setSetting: [{ may: ROOT, request: () => ({ name: 'nothing', value: '1' }), despite: /nothing/ }],
+    setLogLevel: [{ may: ROOT, request: () => ({ nodeId: 1n, level: 'nothing' }), despite: /nothing/ }],
     transferLeader: [{ may: ROOT, request: () => ({ rangeId: 1n, toNode: 99n }), despite: /99/ }],
     compact: [{ may: ROOT, request: () => ({ revision: 1n }) }],
     beginRestore: [{ may: ROOT, request: () => ({ revision: 1n }), despite: /empty|there are/ }],
+    endRestore: [{ may: ROOT, request: () => ({}) }],
     exportUsers: [{ may: ROOT, request: () => ({}) }],
     importUsers: [{ may: ROOT, request: () => ({ users: [], roles: [] }) }],
     changeRange: [

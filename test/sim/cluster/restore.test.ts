@@ -14,6 +14,7 @@ import type { BackupSource } from '../../../packages/cli/src/backup/backup-file.
 import { REVISIONS_AHEAD, type Restored, restoreBackup } from '../../../packages/cli/src/backup/restore.ts';
 import { EVERYTHING } from '../../../packages/cli/src/backup/take.ts';
 import type { Shell } from '../../../packages/cli/src/shell.ts';
+import type { AdminCall } from './admin-user.ts';
 import { ScheduledCluster } from './scheduled-cluster.ts';
 import type { ClientLife, SimClient } from './sdk-client.ts';
 
@@ -81,19 +82,28 @@ class Restore {
   }
 
   async #attempt(life: ClientLife): Promise<void> {
-    const admin = { beginRestore: (above: number) => this.#beginRestore(life, above) };
+    const admin = {
+      beginRestore: (above: number) => this.#beginRestore(life, above),
+      endRestore: () => this.#ask(life, async (api, call) => void (await api.endRestore({}, call))),
+    };
     this.restored = await restoreBackup({ client: life.remora, admin }, backup, shell);
   }
 
-  /** Whoever was asked may die. */
-  #beginRestore({ clock }: ClientLife, above: number): Promise<{ readonly revision: number }> {
+  #beginRestore(life: ClientLife, above: number): Promise<{ readonly revision: number }> {
+    return this.#ask(life, async (api, call) => {
+      const { revision } = await api.beginRestore({ revision: BigInt(above) }, call);
+      return { revision: Number(revision) };
+    });
+  }
+
+  /** The node that is asked may crash. */
+  #ask<Answer>({ clock }: ClientLife, work: AdminCall<Answer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const lost = new ServiceError('DEADLINE_EXCEEDED', 'no answer');
       clock.setTimer(5_000, () => reject(lost));
       const asked = this.#cluster.world.admin.ask(
         'restore',
-        async (api, call) =>
-          resolve({ revision: Number((await api.beginRestore({ revision: BigInt(above) }, call)).revision) }),
+        async (api, call) => resolve(await work(api, call)),
         (error) => error && reject(error),
       );
       if (!asked) reject(lost);

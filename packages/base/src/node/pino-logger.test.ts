@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { createPinoLogger, type LogLevel } from './pino-logger.ts';
+import type { LogLevel } from '../logger.ts';
+import { createPinoLogger } from './pino-logger.ts';
 
 function capture(options: { level: LogLevel; pretty?: boolean; fields?: Record<string, unknown> }) {
   const lines: string[] = [];
@@ -22,6 +23,22 @@ test('records below the level are dropped', () => {
   logger.info({}, 'b');
   logger.error({}, 'c');
   expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['c']);
+});
+
+test('the level can be changed, for children that exist already too', () => {
+  const { logger, lines } = capture({ level: 'warn' });
+  const child = logger.child({ node: 'n1' }).child({ range: 7 });
+  child.debug({}, 'a');
+  logger.level = 'debug';
+  child.debug({}, 'b');
+  expect(logger.level).toBe('debug');
+  logger.level = 'error';
+  child.warn({}, 'c');
+  child.error({}, 'd');
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { msg: 'b', level: 'debug', node: 'n1', range: 7 },
+    { msg: 'd', level: 'error' },
+  ]);
 });
 
 test('an error is written with its stack and its cause', () => {

@@ -1,9 +1,6 @@
-import { type DestinationStream, pino } from 'pino';
-import type { Logger } from '../logger.ts';
+import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { LOG_LEVELS, type Logger, type LogLevel } from '../logger.ts';
 import { escapeHidden } from '../terminal-text.ts';
-
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export interface PinoLoggerOptions {
   readonly level: LogLevel;
@@ -15,18 +12,23 @@ export interface PinoLoggerOptions {
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
+/** A logger whose level can be changed while it is used: for itself and for all its children, those of before too. */
+export interface LevelledLogger extends Logger {
+  level: LogLevel;
+}
+
 /**
  * A logger that writes JSON lines (or readable ones); a terminal may show both (`escapeHidden`). It writes
  * synchronously, so records from before a crash are complete. An `Error` under `error` or `err` is written with its
  * stack and its causes.
  */
-export function createPinoLogger(options: PinoLoggerOptions): Logger {
+export function createPinoLogger(options: PinoLoggerOptions): LevelledLogger {
   const raw: DestinationStream = options.destination ?? pino.destination({ fd: 2, sync: true });
   const lineOf = options.pretty ? prettyLine : escapedLine;
   const destination = { write: (line: string) => raw.write(lineOf(line)) };
-  return pino(
+  const logger = pino(
     {
-      level: options.level,
+      level: LOG_LEVELS[0],
       base: options.fields ?? null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
@@ -34,6 +36,47 @@ export function createPinoLogger(options: PinoLoggerOptions): Logger {
     },
     destination,
   );
+  return new SharedLevelLogger(logger, { least: LOG_LEVELS.indexOf(options.level) });
+}
+
+/** pino's own children keep the level that their parent had when they were made. */
+class SharedLevelLogger implements LevelledLogger {
+  readonly #pino: PinoLogger;
+  /** The index of the lowest level that is written; shared with the children. */
+  readonly #shared: { least: number };
+
+  constructor(logger: PinoLogger, shared: { least: number }) {
+    this.#pino = logger;
+    this.#shared = shared;
+  }
+
+  get level(): LogLevel {
+    return LOG_LEVELS[this.#shared.least] ?? 'info';
+  }
+
+  set level(level: LogLevel) {
+    this.#shared.least = LOG_LEVELS.indexOf(level);
+  }
+
+  debug(fields: Readonly<Record<string, unknown>>, message: string): void {
+    if (this.#shared.least <= 0) this.#pino.debug(fields, message);
+  }
+
+  info(fields: Readonly<Record<string, unknown>>, message: string): void {
+    if (this.#shared.least <= 1) this.#pino.info(fields, message);
+  }
+
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void {
+    if (this.#shared.least <= 2) this.#pino.warn(fields, message);
+  }
+
+  error(fields: Readonly<Record<string, unknown>>, message: string): void {
+    this.#pino.error(fields, message);
+  }
+
+  child(fields: Readonly<Record<string, unknown>>): LevelledLogger {
+    return new SharedLevelLogger(this.#pino.child(fields), this.#shared);
+  }
 }
 
 const HIDDEN = new Set(['time', 'level', 'msg']);

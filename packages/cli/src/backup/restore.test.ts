@@ -36,6 +36,7 @@ class FakeCluster {
   readonly pairs = new Map<string, KvPair>();
   readonly raised: number[] = [];
   revision = 1;
+  isRestoring = false;
   /** Transactions until the process is killed. */
   patience = Number.POSITIVE_INFINITY;
 
@@ -61,7 +62,11 @@ class FakeCluster {
     beginRestore: async (to: number) => {
       this.raised.push(to);
       this.revision = Math.max(this.revision, to);
+      this.isRestoring = true;
       return { revision: this.revision };
+    },
+    endRestore: async () => {
+      this.isRestoring = false;
     },
   };
 
@@ -119,10 +124,12 @@ describe('a restore', () => {
       cluster = new FakeCluster();
       cluster.patience = patience;
       await expect(restore()).rejects.toThrow('killed');
+      expect(cluster.isRestoring).toBe(true); // RS5
       cluster.patience = Number.POSITIVE_INFINITY;
       const before = cluster.pairs.size;
       expect(await restore()).toMatchObject({ before, pairs: 180 - before, leftOut: 20 });
       expect(cluster.contents).toEqual(WHOLE);
+      expect(cluster.isRestoring).toBe(false);
     }
   });
 

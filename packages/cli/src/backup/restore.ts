@@ -19,7 +19,7 @@ export const REVISIONS_AHEAD = 1_000_000_000_000;
 /** The part of a cluster that a restore uses. */
 export interface RestoreTarget {
   readonly client: { readonly kv: Pick<Kv, 'pages' | 'txn'> };
-  readonly admin: Pick<AdminClient, 'beginRestore'>;
+  readonly admin: Pick<AdminClient, 'beginRestore' | 'endRestore'>;
 }
 
 export interface Restored {
@@ -44,6 +44,8 @@ export interface Restored {
  * RS3. Revisions are raised before the first pair is written, and only in an empty cluster. So restored data is newer
  *      than everything that clients of the old cluster remember, and a client that asks for what it saw gets COMPACTED.
  * RS4. Leases are not restored: all sessions have ended, and their keys are gone, as if they had expired.
+ * RS5. The cluster reports the restore as a condition from its beginning (RS3) to its end, also while it is
+ *      interrupted.
  */
 export async function restoreBackup(
   { client, admin }: RestoreTarget,
@@ -76,6 +78,7 @@ export async function restoreBackup(
     const message = `the cluster has ${count} keys after the restore, not ${present + progress.pairs}: another client writes to it`;
     throw new CommandError('failed', message);
   }
+  await admin.endRestore(); // RS5
   return restored;
 }
 

@@ -59,6 +59,7 @@ class FakeCluster {
       this.revision = Math.max(this.revision, to);
       return { revision: this.revision };
     },
+    endRestore: async () => {},
   };
 
   readonly client = {

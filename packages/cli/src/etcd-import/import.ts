@@ -34,7 +34,7 @@ export interface ImportTarget {
     readonly kv: Pick<Kv, 'pages' | 'range' | 'txn'>;
     readonly lease: Pick<Leases, 'grant' | 'keepAlive'>;
   };
-  readonly admin: Pick<AdminClient, 'beginRestore'>;
+  readonly admin: Pick<AdminClient, 'beginRestore' | 'endRestore'>;
 }
 
 export interface ImportOptions {
@@ -73,6 +73,7 @@ export async function importSnapshot(
   const total = await work.compare(new Progress(shell, 'compared', 0)); // IM1
   const above = await work.raiseRevisions(); // IM3
   await work.write(new Progress(shell, 'imported', total));
+  if (above !== undefined) await target.admin.endRestore(); // as a restore does (restore.ts RS5)
   return work.result(above);
 }
 

@@ -1,11 +1,17 @@
 import { table } from './table.ts';
 
-/** The table of problems for `check` and `status`. */
-export function conditionTable(
-  conditions: readonly { readonly severity: string; readonly name: string; readonly text: string }[],
-): string {
-  return table(
-    ['SEVERITY', 'CONDITION', 'WHAT'],
-    conditions.map(({ severity, name, text }) => [severity, name, text]),
-  );
+interface ShownCondition {
+  readonly severity: string;
+  readonly name: string;
+  readonly text: string;
+  readonly advice: string;
+}
+
+/** The table of problems for `check` and `status`. What to do comes after the last problem of each kind. */
+export function conditionTable(conditions: readonly ShownCondition[]): string {
+  const rows = conditions.flatMap(({ severity, name, text, advice }, i) => {
+    const row = [severity, name, text];
+    return conditions[i + 1]?.name === name ? [row] : [row, ['', '', `-> ${advice}`]];
+  });
+  return table(['SEVERITY', 'CONDITION', 'WHAT, AND WHAT TO DO'], rows);
 }

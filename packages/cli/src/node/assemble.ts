@@ -7,8 +7,16 @@ import {
   type RevisionDrawer,
   type Store,
 } from '@remora/dataserver';
-import { Admission, AdmittedBackend, AuthorisedBackend, type BackendInFlight, RangeBackend } from '@remora/gateway';
-import { type FoundingPlan, type Master, MasterFinder, NodeAgent } from '@remora/master';
+import {
+  Admission,
+  AdmittedBackend,
+  AuthorisedBackend,
+  type BackendInFlight,
+  RangeBackend,
+  RequestMeter,
+  TracedBackend,
+} from '@remora/gateway';
+import { ClockComparison, type FoundingPlan, type Master, MasterFinder, NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
   type ClusterView,
@@ -41,6 +49,7 @@ import { PeerIdentities } from './cluster/peer-identities.ts';
 import { PeerRefusalPolicy } from './cluster/peer-refusal-policy.ts';
 import { serveRecovery } from './cluster/recovery-service.ts';
 import { NodeHealth } from './health.ts';
+import { serveLogLevel } from './log-level-service.ts';
 import type { MasterReplica } from './master-replica.ts';
 import type { NodePlatform, Peers } from './platform.ts';
 import { raftOptions } from './raft-options.ts';
@@ -56,6 +65,7 @@ import {
 } from './roles.ts';
 import type { RunningNode } from './running-node.ts';
 import { performTask } from './tasks.ts';
+import { hostTimes } from './time-metrics.ts';
 
 /** How long transactions over ranges may take to end once no client is served any more. */
 const TRANSACTIONS_GRACE_MS = 1_000;
@@ -125,6 +135,7 @@ class Node implements AssembledNode {
   readonly #standing: PeerRefusalPolicy;
   #roles: NodeRoles | undefined;
   #health: NodeHealth | undefined;
+  readonly #clocks = new ClockComparison();
   readonly #closers = new Closers();
   #stopping: Promise<void> | undefined;
 
@@ -191,6 +202,9 @@ class Node implements AssembledNode {
         view: (done) => finder.call(masterView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, done),
       },
       onWaitRefused: admission.countWait,
+      meter:
+        platform.metrics &&
+        new RequestMeter({ ...this.#parts, metrics: platform.metrics, slowMs: options.slowRequest }),
       ...platform.tuning?.gateway,
     });
     const splitting = splittingPorts(finder);
@@ -201,6 +215,7 @@ class Node implements AssembledNode {
     store?.register(registry);
     const { electionTicks } = { ...HOST_DEFAULTS, ...this.#hostOptions() };
     serveRecovery(registry, { nodeId: this.#nodeId, electionTicks, master: () => seat.master, store: () => store });
+    serveLogLevel(registry, { logger, logLevel: platform.logLevel });
     log.forgetRecovered();
     const inFlight = () => ranges.inFlight();
     this.#roles = {
@@ -211,7 +226,9 @@ class Node implements AssembledNode {
     };
     const { audit = NO_AUDIT } = platform;
     const authorised = new AuthorisedBackend({ ranges, known: this.#auth, clock, audit });
-    const backend = new AdmittedBackend(authorised, admission);
+    const admitted = new AdmittedBackend(authorised, admission);
+    const { spans } = platform;
+    const backend = spans === undefined ? admitted : new TracedBackend({ backend: admitted, spans, clock, random });
     const authenticator = new Authenticator({ known: this.#auth, hasher, clock, random, logger, audit });
     await peers.listen(registry);
     this.#closers.add('peer port', () => peers.close());
@@ -379,6 +396,7 @@ class Node implements AssembledNode {
       log,
       transport: peers.transport,
       options: this.#hostOptions(),
+      times: platform.metrics && hostTimes(platform.metrics),
       logger,
       onFatal: (error) => this.#fail(error),
       onSilence: ({ groupId }) => this.#roles?.store?.heartbeat.silent(groupId),
@@ -466,6 +484,8 @@ class Node implements AssembledNode {
       reserveBytes: options.diskReserve,
       logHangs: () => host.logHangs,
       certificates: platform.certificates,
+      failedLookups: platform.failedLookups,
+      clockDifference: () => this.#clocks.difference,
       mastersSilence: () => finder.silence,
     });
     return this.#health;
@@ -531,6 +551,7 @@ class Node implements AssembledNode {
         },
         onAuth: (image, sentMs) => this.#auth.learn(image, sentMs),
         onSplitPolicy: (policy) => store?.splitBy(policy),
+        onClocks: (reading) => this.#clocks.observe(reading),
         onConditions: (conditions) => health.learn(conditions),
         // The cluster refuses this node: continuing could only do harm.
         onRefused: (cause) =>

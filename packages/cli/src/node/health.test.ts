@@ -1,14 +1,20 @@
+import type { FailedLookup } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
-import type { MastersSilence } from '@remora/master';
+import type { ClockDifference, MastersSilence } from '@remora/master';
 import {
   type ClusterView,
+  type ConditionName,
+  HEALTH_CONDITIONS,
+  type HealthCondition,
   healthCondition,
   type NodeDescriptor,
   type NodeRole,
   type NodeState,
+  withoutKeys,
 } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { type CertificateExpiry, NodeHealth, type Readiness } from './health.ts';
+import { conditionCounts } from './node-metrics.ts';
 
 const MIB = 2 ** 20;
 const ALL: readonly NodeRole[] = ['master', 'data', 'gateway'];
@@ -27,6 +33,8 @@ class Bed {
   freeMib = 1_000;
   logHangs = false;
   certificates: readonly CertificateExpiry[] = [];
+  lookups: readonly FailedLookup[] = [];
+  difference: ClockDifference | undefined;
   answering: readonly number[] | undefined;
   silentMs = 5_000;
   readonly health: NodeHealth;
@@ -42,10 +50,13 @@ class Bed {
           return bed.#view();
         },
         nodes: members.map(({ name }, i) => ({ nodeId: i + 1, name, removed: false })),
+        address: (nodeId) => `h:${nodeId}`,
       },
       space: () => ({ capacityBytes: 2_000 * MIB, availableBytes: this.freeMib * MIB }),
       logHangs: () => this.logHangs,
       certificates: () => this.certificates,
+      failedLookups: () => this.lookups,
+      clockDifference: () => this.difference,
       mastersSilence: () => this.#silence(),
     });
   }
@@ -233,6 +244,28 @@ test('what a probe is shown names ranges and no keys; operators are told the key
   expect(bed.health.conditions().filter(({ text }) => text.includes(keys))).toHaveLength(2);
 });
 
+test.each(Object.keys(HEALTH_CONDITIONS) as ConditionName[])(
+  'all views show %s alike, as the masters tell it',
+  (name) => {
+    const bed = new Bed();
+    bed.answering = [1];
+    // Of another node: what this node finds itself has tests of its own.
+    const found = healthCondition(name, { rangeId: 7, nodeId: 2 }, 'what is wrong');
+    bed.health.learn([found]);
+    const isShown = ({ text }: HealthCondition) => text === 'what is wrong' || text === withoutKeys(found).text;
+    const [shown] = bed.health.conditions().filter(isShown);
+    expect(shown).toEqual({ ...found, own: false });
+    expect(bed.health.readiness().conditions.filter(isShown)).toEqual([{ ...withoutKeys(found), own: false }]);
+    expect(bed.health.withoutMasters()?.conditions.filter(isShown)).toEqual([found]);
+    bed.answering = undefined;
+    expect(bed.health.completed({ nodes: 3, ranges: 1, conditions: [found] }).conditions).toEqual([found]);
+    const counted = conditionCounts(bed.health.conditions()).filter(({ count }) => count > 0);
+    expect(counted).toEqual([{ labels: [name, found.severity, 'no'], count: 1 }]);
+    expect(found.advice).not.toBe('');
+    expect(found.docs).toBe(`docs/reference/conditions.md#${name.toLowerCase()}`);
+  },
+);
+
 describe('masters without a leader', () => {
   test.each<{ name: string; given: (bed: Bed) => void; text: string | undefined }>([
     {
@@ -241,21 +274,21 @@ describe('masters without a leader', () => {
         bed.view = false;
         bed.answering = [1];
       },
-      text: 'no leader of the masters has answered for 5s: 1 of 3 founders is up (n1); waiting for n2, n3',
+      text: 'no leader of the masters has answered for 5s: 1 of 3 founders is up (n1); waiting for n2 (h:2), n3 (h:3)',
     },
     {
       name: 'two of three are gone from a cluster that was complete',
       given: (bed) => {
         bed.answering = [1];
       },
-      text: 'no leader of the masters has answered for 5s: 1 of 3 masters is up (n1); waiting for n2, n3',
+      text: 'no leader of the masters has answered for 5s: 1 of 3 masters is up (n1); waiting for n2 (h:2), n3 (h:3)',
     },
     {
       name: 'nobody answers this node',
       given: (bed) => {
         bed.answering = [];
       },
-      text: 'no leader of the masters has answered for 5s: 0 of 3 masters are up; waiting for n1, n2, n3',
+      text: 'no leader of the masters has answered for 5s: 0 of 3 masters are up; waiting for n1 (h:1), n2 (h:2), n3 (h:3)',
     },
     {
       name: 'all are there and cannot agree',
@@ -305,10 +338,43 @@ test.each<{ days: number; says: string | undefined }>([
     says: 'the certificate of node n1 for other nodes expires in 1 day: replace the files of --tls-peer-cert',
   },
   { days: -0.5, says: 'the certificate of node n1 for other nodes has expired: replace the files of --tls-peer-cert' },
-])('a certificate with $days days left is a warning that leaves the node ready: $says', ({ days, says }) => {
-  const bed = new Bed();
-  bed.certificates = [{ purpose: 'peer', expiresMs: bed.clock.wallMs() + days * 86_400_000 }];
-  const found = bed.health.own();
-  expect(found.map(({ text }) => text)).toEqual(says === undefined ? [] : [says]);
+])(
+  'a certificate with $days days left is reported, and an expired one sends clients elsewhere: $says',
+  ({ days, says }) => {
+    const bed = new Bed();
+    bed.certificates = [{ purpose: 'peer', expiresMs: bed.clock.wallMs() + days * 86_400_000 }];
+    const found = bed.health.own();
+    expect(found.map(({ text }) => text)).toEqual(says === undefined ? [] : [says]);
+    expect(found.map(({ name }) => name)).toEqual(
+      says === undefined ? [] : [days < 0 ? 'certificateExpired' : 'certificateExpires'],
+    );
+    expect(bed.health.readiness().ready).toBe(days > 0); // The others can still be reached.
+  },
+);
+
+test.each<{ name: string; given: Partial<Bed>; expect: readonly string[] }>([
+  {
+    name: 'a name that resolves nowhere',
+    given: { lookups: [{ host: 'h', code: 'ENOTFOUND' }] },
+    expect: ['addressUnresolved: node n1 cannot resolve h (ENOTFOUND), the address of n1, n2, n3'],
+  },
+  {
+    name: 'many names that resolve nowhere',
+    given: { lookups: [1, 2, 3, 4, 5, 6, 7].map((i) => ({ host: `h${i}`, code: 'ENOTFOUND' })) },
+    expect: [
+      'addressUnresolved: node n1 cannot resolve h1 (ENOTFOUND); h2 (ENOTFOUND); h3 (ENOTFOUND); h4 (ENOTFOUND); h5 (ENOTFOUND); and 2 more',
+    ],
+  },
+  {
+    name: 'a clock that is behind and slow',
+    given: { difference: { leader: 2, aheadMs: -61_234, fasterPercent: -2.34 } },
+    expect: [
+      'clockAhead: the clock of node n1 shows 61.2 s less than the clock of n2, which leads the masters',
+      'clockRate: the clock of node n1 runs 2.3 % slower than the clock of n2, which leads the masters',
+    ],
+  },
+])('$name is a warning that leaves the node ready', ({ given, expect: expected }) => {
+  const bed = Object.assign(new Bed(), given);
+  expect(bed.health.own().map(({ name, text }) => `${name}: ${text}`)).toEqual(expected);
   expect(bed.health.readiness().ready).toBe(true);
 });

@@ -1,5 +1,5 @@
 /**
- * The health of a node and its cluster, in one list that all views show (`protocol/src/internal/health.ts`).
+ * The health of a node and its cluster, in one list that all views show (`protocol/src/internal/health/conditions.ts`).
  *
  * NH1. The node itself reports what it knows better than the masters: whether it has heard them, is stopping, has room
  *      on its disk, and whether the masters have a leader. All other conditions come from the masters' last answer.
@@ -9,9 +9,9 @@
  *      counts. None counts either if more nodes are unready than the masters could list: then it is unknown which of
  *      the others serve.
  */
-import { type Clock, formatDurationMs } from '@remora/base';
+import { type Clock, type FailedLookup, formatDurationMs } from '@remora/base';
 import { isBelowReserve } from '@remora/dataserver';
-import type { MastersSilence } from '@remora/master';
+import type { ClockDifference, MastersSilence } from '@remora/master';
 import {
   type CheckReport,
   type ConditionName,
@@ -30,7 +30,7 @@ export interface NodeHealthDeps {
   readonly clock: Clock;
   readonly nodeId: number;
   readonly name: string;
-  readonly cluster: Pick<KnownCluster, 'view' | 'nodes'>;
+  readonly cluster: Pick<KnownCluster, 'view' | 'nodes' | 'address'>;
   readonly founders: Founders | undefined;
   readonly space: () => NodeSpace;
   /** `--disk-reserve` */
@@ -38,6 +38,10 @@ export interface NodeHealthDeps {
   readonly logHangs: () => boolean;
   /** When each certificate of this node expires. Absent without TLS. */
   readonly certificates?: (() => readonly CertificateExpiry[]) | undefined;
+  /** Names of hosts that this node dials and cannot resolve. */
+  readonly failedLookups?: (() => readonly FailedLookup[]) | undefined;
+  /** How the clocks of this node differ from those of the masters' leader; undefined: little. */
+  readonly clockDifference: () => ClockDifference | undefined;
   /** Whether the node is open to everybody. */
   readonly exposure?: Pick<ExposureCheck, 'conditions'> | undefined;
   /** Undefined while the leader of the masters answers. */
@@ -67,6 +71,8 @@ export interface NodeCondition extends HealthCondition {
 const MASTERS_SILENT_MS = 2_000;
 const MIB = 2 ** 20;
 const DAY_MS = 86_400_000;
+/** Hosts that a text names. */
+const HOSTS_NAMED_MAX = 5;
 /** Operators have this long to replace a certificate after the first warning. */
 const EXPIRES_SOON_DAYS = 14;
 /** NH1. */
@@ -76,6 +82,10 @@ const FOUND_HERE: ReadonlySet<ConditionName> = new Set([
   'diskReserve',
   'logHangs',
   'certificateExpires',
+  'certificateExpired',
+  'addressUnresolved',
+  'clockAhead',
+  'clockRate',
   'authenticationOff',
   'anonymousAllowed',
   'noMasters',
@@ -107,6 +117,8 @@ export class NodeHealth {
       ...this.#disk(),
       ...this.#log(),
       ...this.#certificates(),
+      ...this.#lookups(),
+      ...this.#clocks(),
       ...(exposure === undefined ? [] : exposure.conditions(nodeId)),
     ];
   }
@@ -173,14 +185,54 @@ export class NodeHealth {
   }
 
   *#certificates(): Generator<HealthCondition> {
-    const { nodeId, name, clock, certificates } = this.#deps;
+    const { nodeId, name: node, clock, certificates } = this.#deps;
     for (const { purpose, expiresMs } of certificates?.() ?? []) {
       const daysLeft = Math.floor((expiresMs - clock.wallMs()) / DAY_MS);
       if (daysLeft >= EXPIRES_SOON_DAYS) continue;
-      const of = `the certificate of node ${name} for ${purpose === 'peer' ? 'other nodes' : 'clients'}`;
+      const of = `the certificate of node ${node} for ${purpose === 'peer' ? 'other nodes' : 'clients'}`;
+      const name = daysLeft < 0 ? 'certificateExpired' : 'certificateExpires';
       const when = daysLeft < 0 ? 'has expired' : `expires in ${daysLeft} ${daysLeft === 1 ? 'day' : 'days'}`;
       const flag = purpose === 'peer' ? '--tls-peer-cert' : '--tls-cert';
-      yield healthCondition('certificateExpires', { nodeId }, `${of} ${when}: replace the files of ${flag}`);
+      yield healthCondition(name, { nodeId }, `${of} ${when}: replace the files of ${flag}`);
+    }
+  }
+
+  *#lookups(): Generator<HealthCondition> {
+    const { nodeId, name, failedLookups } = this.#deps;
+    const failed = failedLookups?.() ?? [];
+    if (failed.length === 0) return;
+    const listed = failed.slice(0, HOSTS_NAMED_MAX).map(({ host, code }) => {
+      const names = this.#namesAt(host);
+      return `${host} (${code})${names.length === 0 ? '' : `, the address of ${names.join(', ')}`}`;
+    });
+    const more = failed.length - listed.length;
+    const text = `node ${name} cannot resolve ${listed.join('; ')}${more === 0 ? '' : `; and ${more} more`}`;
+    yield healthCondition('addressUnresolved', { nodeId }, text);
+  }
+
+  /** Nodes with that host in their address; founders that the masters have not heard of count, too. */
+  #namesAt(host: string): readonly string[] {
+    const { cluster, founders } = this.#deps;
+    const nodes = cluster.nodes.filter(({ nodeId }) => cluster.address(nodeId)?.startsWith(`${host}:`));
+    const members = (founders?.members ?? []).filter(({ peer }) => peer.host === host);
+    return [...new Set([...nodes, ...members].map(({ name }) => name))];
+  }
+
+  *#clocks(): Generator<HealthCondition> {
+    const { nodeId, name, cluster, clockDifference } = this.#deps;
+    const difference = clockDifference();
+    if (difference === undefined) return;
+    const { leader, aheadMs, fasterPercent } = difference;
+    const other = cluster.nodes.find((node) => node.nodeId === leader)?.name ?? `node ${leader}`;
+    const than = `than the clock of ${other}, which leads the masters`;
+    if (aheadMs !== 0) {
+      const by = `${(Math.abs(aheadMs) / 1_000).toFixed(1)} s`;
+      const text = `the clock of node ${name} shows ${by} ${aheadMs > 0 ? 'more' : 'less'} ${than}`;
+      yield healthCondition('clockAhead', { nodeId }, text);
+    }
+    if (fasterPercent !== 0) {
+      const by = `${Math.abs(fasterPercent).toFixed(1)} % ${fasterPercent > 0 ? 'faster' : 'slower'}`;
+      yield healthCondition('clockRate', { nodeId }, `the clock of node ${name} runs ${by} ${than}`);
     }
   }
 
@@ -193,17 +245,21 @@ export class NodeHealth {
     return [healthCondition('noMasters', {}, text)];
   }
 
-  /** `1 of 3 founders is up (n1); waiting for n2, n3`. */
+  /** `1 of 3 founders is up (n1); waiting for n2 (10.0.0.2:7481), n3 (10.0.0.3:7481)`. */
   #whoAnswers({ answering }: MastersSilence): string {
     const { view } = this.#deps.cluster;
     const masters = this.#masterNames();
     if (masters.length === 0) return '';
     const there = masters.filter(({ nodeId }) => answering.has(nodeId)).map(({ name }) => name);
-    const missing = masters.filter(({ nodeId }) => !answering.has(nodeId)).map(({ name }) => name);
+    const missing = masters.filter(({ nodeId }) => !answering.has(nodeId)).map((master) => this.#placeOf(master));
     const what = view === undefined ? 'founders' : 'masters';
     const names = there.length === 0 ? '' : ` (${there.join(', ')})`;
     const count = `: ${there.length} of ${masters.length} ${what} ${there.length === 1 ? 'is' : 'are'} up${names}`;
     return missing.length === 0 ? `${count}, but none of them leads` : `${count}; waiting for ${missing.join(', ')}`;
+  }
+
+  #placeOf({ nodeId, name }: { readonly nodeId: number; readonly name: string }): string {
+    return `${name} (${this.#deps.cluster.address(nodeId) ?? 'address unknown'})`;
   }
 
   /** According to the masters' last answer; before that, the founders of the cluster. */

@@ -48,6 +48,12 @@ export function nodeMetrics(
     'severity',
     'own',
   ]);
+  const hasLeader = gauge(
+    'has_leader',
+    'Whether a leader of the masters answers, and each range here knows its leader.',
+  );
+  const leaderless = gauge('leaderless_replicas', 'Replicas of this node that know no leader of their range.');
+  const leaderChanges = counter('leader_changes_total', 'Times that a replica of this node learned of another leader.');
   const inFlight = gauge('in_flight', 'Operations in progress on this node, by kind; 0 when idle.', ['what']);
   gauge('build_info', 'Always 1: which version runs, on which version of Node.js.', ['version', 'node'])
     .labels(VERSION, process.versions.node)
@@ -56,6 +62,7 @@ export function nodeMetrics(
     const sums: Record<string, number> = { ...deps.host.inFlight(), ...deps.inFlight() };
     const { stats } = deps.admission;
     let open = 0;
+    let withoutLeader = 0;
     for (const [of, count] of Object.entries(deps.lookupStats)) lookups.labels(of).set(count);
     for (const [name, count] of Object.entries(stats.admitted)) requests.labels(name).set(count);
     for (const [reason, count] of Object.entries(stats.refused)) refused.labels(reason).set(count);
@@ -80,6 +87,7 @@ export function nodeMetrics(
       watches.labels(id).set(replica.hub.size);
       outcomes.labels(id).set(state.outcomes.count);
       if (replica.leading) open += state.leases.size;
+      if (raft.leader === 0) withoutLeader++;
       const { proposals, lockCalls, transactions, transactionWaits } = replica.inFlight();
       for (const [what, count] of Object.entries({ proposals, lockCalls, transactions, transactionWaits })) {
         sums[what] = (sums[what] ?? 0) + count;
@@ -96,15 +104,20 @@ export function nodeMetrics(
     diskBytes.set(capacityBytes);
     diskAvailable.set(availableBytes);
     pendingBytes.set(deps.engine.pending().bytes);
-    for (const { labels, count } of conditionCounts(deps.health.conditions())) conditions.labels(...labels).set(count);
-    const { entryCacheBytes, ...events } = deps.host.stats();
+    const found = deps.health.conditions();
+    for (const { labels, count } of conditionCounts(found)) conditions.labels(...labels).set(count);
+    leaderless.set(withoutLeader);
+    const isLed = found.every(({ name }) => name !== 'noMasters' && name !== 'starting');
+    hasLeader.set(isLed && withoutLeader === 0 ? 1 : 0);
+    const { entryCacheBytes, leaderChanges: changes, ...events } = deps.host.stats();
+    leaderChanges.set(changes);
     entryCache.set(entryCacheBytes);
     for (const [name, count] of Object.entries(events)) host.labels(name).set(count);
   });
 }
 
 /** Contains every name, so that the value of a condition that has passed falls to 0. */
-function conditionCounts(
+export function conditionCounts(
   conditions: readonly NodeCondition[],
 ): readonly { readonly labels: readonly [string, string, string]; readonly count: number }[] {
   const named = Object.entries(HEALTH_CONDITIONS).flatMap(([name, { severity, scope }]) =>

@@ -9,6 +9,7 @@ import type {
   Disk,
   Engine,
   ErrorCode,
+  FailedLookup,
   Logger,
   Metrics,
   Random,
@@ -23,6 +24,7 @@ import type {
   ClusterNode,
   MasterCaller,
   RouteLookupStats,
+  SpanSink,
 } from '@remora/gateway';
 import type { MasterOptions } from '@remora/master';
 import type {
@@ -45,12 +47,15 @@ import type {
 } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
 import type { CertificateExpiry, NodeHealth } from './health.ts';
+import type { LogLevelSwitch } from './log-level-service.ts';
 import type { NodeRecords } from './node-records.ts';
 
 export interface NodePlatform {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** The level of the log; absent: it cannot be changed. */
+  readonly logLevel?: LogLevelSwitch | undefined;
   /** The version of the program, as other nodes learn it. */
   readonly version: string;
   readonly records: NodeRecords;
@@ -71,6 +76,10 @@ export interface NodePlatform {
   readonly trustDomain?: () => string | undefined;
   /** When each certificate of this node expires; absent without TLS. */
   readonly certificates?: () => readonly CertificateExpiry[];
+  /** Names of hosts that this node dials and cannot resolve; absent: it dials none. */
+  readonly failedLookups?: () => readonly FailedLookup[];
+  /** Takes the spans of traced requests; absent: none is made. */
+  readonly spans?: SpanSink | undefined;
   /** Reads a file that an operator has made, such as one with a password. */
   readSecret(file: string): Promise<string>;
   /** Hashes passwords, one after the other, without holding the event loop. */

@@ -5,6 +5,7 @@ import {
   masterStateKey,
   type OtherRanges,
   RangeMetrics,
+  RangeTimes,
   RevisionDrawer,
   type SplittingPorts,
   Store,
@@ -172,7 +173,12 @@ export function createStore(deps: RoleDeps & StoreParts): Store {
   const store = new Store({
     ...deps,
     ...(onApplied === undefined ? {} : { onApplied }),
-    ...(metrics === undefined ? {} : { meter: new RangeMetrics(metrics) }),
+    ...(metrics === undefined
+      ? {}
+      : {
+          meter: new RangeMetrics(metrics),
+          times: new RangeTimes({ metrics, clock: deps.clock, logger: deps.logger, slowMs: deps.options.slowRequest }),
+        }),
     disk: deps.platform.stagingDisk,
     room: new DiskRoom({
       clock: deps.clock,

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { AuditLog, passwordThread } from '@remora/auth';
 import {
   type Clock,
-  type Connector,
   DISK_FULL_ADVICE,
   DiskFailedError,
   type Logger,
+  NameLookups,
   nodeClock,
   nodeDisk,
   nodeRandom,
@@ -21,8 +21,15 @@ import {
   warnOfLooseFile,
   warnOfLooseMode,
 } from '@remora/base';
-import { countSections, createMetrics, createPinoLogger, type MetricsRegistry } from '@remora/base/node';
+import {
+  countSections,
+  createMetrics,
+  createPinoLogger,
+  type LevelledLogger,
+  type MetricsRegistry,
+} from '@remora/base/node';
 import { openLevelEngine, StoreDamagedError, StoreOpenError } from '@remora/dataserver';
+import type { SpanSink } from '@remora/gateway';
 import { type Caller, createRpcService, dialRpc, incarnationDigest, type RpcService } from '@remora/protocol';
 import {
   createRaftHost,
@@ -41,17 +48,20 @@ import { foundersOf } from './cluster/cluster-identity.ts';
 import { openAuditFile } from './files/audit-file.ts';
 import { type DataDir, openDataDir } from './files/data-dir.ts';
 import { diskSpace } from './files/disk-space.ts';
+import type { LogLevelSwitch } from './log-level-service.ts';
 import type { NodePlatform, PeerRefusal, Peers, PeersDeps } from './platform.ts';
 import { Entry } from './ports/entry.ts';
 import { NodeTls } from './ports/node-tls.ts';
 import { PortMetrics } from './ports/port-metrics.ts';
 import type { RunningNode } from './running-node.ts';
+import { logSyncTimes } from './time-metrics.ts';
+import type { OtlpExporter } from './tracing/otlp-exporter.ts';
 
 /** Assembles a node from its roles and runs it in this process; by default it logs to standard error. */
 export async function startNode(
   options: NodeOptions,
   signal: AbortSignal,
-  root: Logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' }),
+  root: Logger | LevelledLogger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' }),
 ): Promise<RunningNode> {
   const clock = sectionedClock(nodeClock());
   const random = nodeRandom();
@@ -66,7 +76,21 @@ export async function startNode(
   }).catch(sayIfStorage);
   const audit = await openAuditLog(options, { clock, logger });
   await warnOfLooseModes(options, dataDir, logger);
-  const platform = processPlatform(options, { clock, random, logger, dataDir, tls, connector: tls.connector, audit });
+  const connector = new NameLookups(clock, tls.connector);
+  const metrics = createMetrics({ process: true });
+  const exporter = await openExporter(options, { clock, logger, metrics });
+  const platform = processPlatform(options, {
+    clock,
+    random,
+    logger,
+    dataDir,
+    tls,
+    connector,
+    audit,
+    logLevel: 'level' in root ? root : undefined,
+    metrics,
+    spans: exporter,
+  });
   if (audit !== undefined) auditMetrics(platform.metrics, audit);
   const endSections = countSections(platform.metrics, clock);
   const end = (): void => {
@@ -83,6 +107,7 @@ export async function startNode(
     failed,
     async stop() {
       await node.stop().finally(end);
+      await exporter?.close();
       await audit?.close();
     },
     async reload() {
@@ -100,6 +125,20 @@ async function warnOfLooseModes(
   await warnOfLooseMode(dataDir.path, 'the data directory', logger);
   if (auditLog !== undefined) await warnOfLooseFile(auditLog, 'the audit log', logger);
   if (password !== undefined) await warnOfLooseFile(password, 'the file with the password of root', logger);
+}
+
+/** Loads the exporter only if spans are to be exported. */
+async function openExporter(
+  { otlpEndpoint: endpoint, name }: NodeOptions,
+  ports: { readonly clock: Clock; readonly logger: Logger; readonly metrics: MetricsRegistry },
+): Promise<OtlpExporter | undefined> {
+  if (endpoint === undefined) return undefined;
+  const { OtlpExporter } = await import('./tracing/otlp-exporter.ts');
+  const resource = { 'service.name': 'remora', 'service.version': VERSION, 'service.instance.id': name };
+  const headers = { 'content-type': 'application/json' };
+  const send = (url: string, body: string, signal: AbortSignal) =>
+    fetch(url, { method: 'POST', headers, body, signal });
+  return new OtlpExporter({ ...ports, send }, { endpoint, resource });
 }
 
 async function openAuditLog(
@@ -139,8 +178,11 @@ interface ProcessParts {
   readonly dataDir: DataDir;
   readonly tls: NodeTls;
   /** Opens connections to other nodes. */
-  readonly connector: Connector | undefined;
+  readonly connector: NameLookups;
   readonly audit: AuditLog | undefined;
+  readonly logLevel: LogLevelSwitch | undefined;
+  readonly metrics: MetricsRegistry;
+  readonly spans: SpanSink | undefined;
 }
 
 function processPlatform(
@@ -148,15 +190,19 @@ function processPlatform(
   parts: ProcessParts,
 ): NodePlatform & { readonly metrics: MetricsRegistry } {
   const { clock, random, logger, dataDir, tls, connector, audit } = parts;
-  const metrics = createMetrics({ process: true });
+  const { metrics } = parts;
   const ports = new PortMetrics(metrics);
   return {
     clock,
     random,
     logger,
+    logLevel: parts.logLevel,
+    spans: parts.spans,
     version: VERSION,
     records: dataDir,
-    logDisk: nodeDisk(dataDir.path),
+    logDisk: nodeDisk(dataDir.path, {
+      onSynced: logSyncTimes(metrics, { clock, logger, slowMs: options.slowRequest }),
+    }),
     space: diskSpace(dataDir.path, { clock, logger, reserveBytes: options.diskReserve }),
     stagingDisk: nodeDisk(dataDir.path, { syncInPlace: false }),
     audit,
@@ -167,6 +213,7 @@ function processPlatform(
     connect: (target, self, verify) => dialRpc(target, self, clock, verify, connector),
     trustDomain: () => tls.trustDomain,
     certificates: () => tls.expiries,
+    failedLookups: () => connector.failed,
     openPeers: (deps) => new ProcessPeers(options, { ...parts, ports }, deps),
     metrics,
     openEntry: (deps) => new Entry(deps, metrics, ports, tls),

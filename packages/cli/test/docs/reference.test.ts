@@ -1,10 +1,13 @@
-/** The generated pages of docs/reference. `REWRITE=1`, or `npm run docs`, writes them. */
+/** The generated pages of docs/reference and files of deploy. `REWRITE=1`, or `npm run docs`, writes them. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createProgram } from '../../src/program.ts';
+import { alertRulesFile } from './deploy/alert-rules.ts';
+import { dashboardFile } from './deploy/dashboard.ts';
 import { ROOT } from './pages.ts';
 import { cliPage } from './reference/cli-page.ts';
+import { conditionsPage } from './reference/conditions-page.ts';
 import { errorsPage } from './reference/errors-page.ts';
 import { httpPage } from './reference/http-page.ts';
 import { limitsPage } from './reference/limits-page.ts';
@@ -22,6 +25,7 @@ const PAGES: Readonly<Record<string, () => string | Promise<string>>> = {
   'http.md': () => httpPage(JSON.parse(readFileSync(join(FOLDER, 'openapi.json'), 'utf8'))),
   'metrics.md': metricsPage,
   'errors.md': errorsPage,
+  'conditions.md': conditionsPage,
   'limits.md': limitsPage,
 };
 
@@ -31,6 +35,15 @@ test.each(Object.keys(PAGES))('docs/reference/%s is what the code says (npm run 
   const written = [title, '', NOTE, ...rest].join('\n');
   if (process.env.REWRITE === '1') writeFileSync(file, written);
   expect(readFileSync(file, 'utf8')).toBe(written);
+});
+
+test.each([
+  { path: 'deploy/prometheus/remora-alerts.yml', made: alertRulesFile },
+  { path: 'deploy/grafana/remora.json', made: dashboardFile },
+])('$path is what the code says (npm run docs writes it)', ({ path, made }) => {
+  const file = join(ROOT, path);
+  if (process.env.REWRITE === '1') writeFileSync(file, made());
+  expect(readFileSync(file, 'utf8')).toBe(made());
 });
 
 function silentShell() {

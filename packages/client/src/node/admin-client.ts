@@ -86,6 +86,15 @@ export class AdminClient {
     return settings;
   }
 
+  /**
+   * Changes the level of a node's log until the node ends: `debug`, `info`, `warn` or `error`. An empty level changes
+   * nothing. Returns the level now and before.
+   */
+  async setLogLevel(nodeId: number, level: string): Promise<admin.SetLogLevelResponse> {
+    text(level, 'level');
+    return this.#connection.change(admin.AdminService.setLogLevel, { nodeId: idOf(nodeId, 'nodeId'), level });
+  }
+
   /** Transfers the leadership of a range to a node that has a replica of it. */
   async transferLeader(rangeId: number, toNode: number): Promise<admin.TransferLeaderResponse> {
     const request = { rangeId: idOf(rangeId, 'rangeId'), toNode: idOf(toNode, 'toNode') };
@@ -104,6 +113,11 @@ export class AdminClient {
    */
   async beginRestore(revision: number): Promise<admin.BeginRestoreResponse> {
     return this.#connection.change(admin.AdminService.beginRestore, { revision: idOf(revision, 'revision') });
+  }
+
+  /** Says that everything is restored: until then, `restoreUnderWay` is a condition of the cluster. */
+  async endRestore(): Promise<void> {
+    await this.#connection.change(admin.AdminService.endRestore, {});
   }
 
   /** Users with the hashes of their passwords, and roles with their permissions. */

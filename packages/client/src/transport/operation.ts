@@ -73,6 +73,8 @@ export interface OperationPort {
   readonly closed: boolean;
   /** Whether the client has credentials: what a gateway refuses as UNAUTHENTICATED is sent again after a log-in. */
   readonly logsIn: boolean;
+  /** The caller's trace context at this moment; absent: requests have none. */
+  readonly traceContext?: (() => string | undefined) | undefined;
   /** The ranges' time at a moment of the monotonic clock; undefined before any range has told it. */
   rangeTimeAt(monotonicMs: number): number | undefined;
   /** Takes the ranges' time and the term from a reply. */
@@ -106,6 +108,8 @@ abstract class Operation<Request, Reply> implements SentCommand {
   #lastFailure: ServiceError | undefined;
   #over = false;
   readonly #forgetSignal: (() => void) | undefined;
+  /** The caller's trace context. */
+  protected readonly trace: string | undefined;
 
   constructor(requester: OperationPort, method: Method<Request, Reply>, options: CommandOptions, done: Done<Reply>) {
     this.requester = requester;
@@ -113,6 +117,7 @@ abstract class Operation<Request, Reply> implements SentCommand {
     this.options = options;
     this.#done = done;
     this.endsMs = requester.ports.clock.monotonicMs() + options.timeoutMs;
+    this.trace = requester.traceContext?.();
     const { signal } = options;
     if (signal !== undefined) this.#forgetSignal = onAbort(signal, () => this.#aborted(signal));
   }
@@ -304,6 +309,7 @@ export class CommandOperation extends Operation<PipeCommand, PipeReply<CommandRe
       deadlineMs: this.#deadlineMs,
       waitMs: this.options.queue?.waitMs,
       again: this.maybeApplied ? true : undefined, // R4
+      trace: this.trace,
     };
   }
 
@@ -322,7 +328,7 @@ export class QueryOperation extends Operation<PipeQuery, PipeReply<QueryResult>>
   }
 
   protected request(timeoutMs: number): PipeQuery {
-    return { query: this.#query, timeoutMs };
+    return { query: this.#query, timeoutMs, trace: this.trace };
   }
 
   protected learn(reply: PipeReply<QueryResult>): void {

@@ -28,6 +28,7 @@ import {
 } from './operation.ts';
 import { isLasting, isNoAnswer } from './request-errors.ts';
 import { pauseCeilingMs, type RetryPolicy } from './retry.ts';
+import { traceparentOf } from './trace-context.ts';
 
 /** For one query of the ranges' time; it is repeated if needed. */
 const TIME_REQUEST_MS = 1_000;
@@ -38,6 +39,7 @@ const VIEW_TIMEOUT_MS = 1_000;
 export interface RequesterOptions extends Omit<GatewayOptions, 'guard'> {
   readonly retry: RetryPolicy;
   readonly credentials?: Credentials | undefined;
+  readonly traceContext?: (() => string | undefined) | undefined;
 }
 
 /**
@@ -55,6 +57,7 @@ export class Requester implements OperationPort {
   readonly gateways: Gateways;
   readonly discovery: Discovery;
   readonly retry: RetryPolicy;
+  readonly traceContext: (() => string | undefined) | undefined;
   /** Absent: the client has no credentials. */
   readonly logIns: LogIns | undefined;
   readonly #idPrefix: string;
@@ -68,9 +71,10 @@ export class Requester implements OperationPort {
   #waitingForTime: ((error: ServiceError | undefined) => void)[] | undefined;
   #closed = false;
 
-  constructor(ports: ClientPorts, { retry, credentials, ...options }: RequesterOptions) {
+  constructor(ports: ClientPorts, { retry, credentials, traceContext, ...options }: RequesterOptions) {
     this.ports = ports;
     this.retry = retry;
+    this.traceContext = traceContext && (() => traceparentOf(traceContext, ports.logger));
     const { clock, random, backgroundRenewer } = ports;
     const onToken = backgroundRenewer && ((token: KnownToken) => backgroundRenewer.useToken(token));
     const logIns = credentials && new LogIns({ clock, random, onToken }, credentials);

@@ -1,5 +1,6 @@
 import type { SplitPolicy } from '@remora/protocol';
 import type { Checkpointer } from '../checkpointer.ts';
+import type { RangeTimes } from '../range-times.ts';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import type { RangeMeter } from '../state/effects.ts';
 import type { TransactionPeers } from '../transactions/intent-resolver.ts';
@@ -37,6 +38,8 @@ export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit'>,
   readonly splitPolicy: () => SplitPolicy | undefined;
   /** Counts what the replica applies while it leads. */
   readonly meter?: RangeMeter;
+  /** Measures the way of entries; absent: nothing does. */
+  readonly times?: RangeTimes;
   /** The room left on the node's disk; absent: it is not checked. */
   readonly room?: DiskRoom;
   /** There is a reason to split the range. */

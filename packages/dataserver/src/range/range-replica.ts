@@ -128,11 +128,12 @@ export class RangeReplica implements StateMachine, ServedReplica {
         if (!this.#isMember) this.#deps.onLeft(this.rangeId);
         return;
       }
+      const startMs = this.#deps.times?.now() ?? 0;
       const waiting = applier.begin(entry)?.apply();
       if (waiting !== undefined) {
-        return waiting.then(() => this.#applied(entry)).then(() => this.apply(entries.slice(i + 1), conf));
+        return waiting.then(() => this.#applied(entry, startMs)).then(() => this.apply(entries.slice(i + 1), conf));
       }
-      this.#applied(entry);
+      this.#applied(entry, startMs);
     }
   }
 
@@ -150,8 +151,10 @@ export class RangeReplica implements StateMachine, ServedReplica {
     this.#deps.onActive?.(this.rangeId);
   }
 
-  /** An entry is applied completely. */
-  #applied(entry: Entry): void {
+  /** An entry is applied completely. `startMs`: since when, if that is measured. */
+  #applied(entry: Entry, startMs = 0): void {
+    const { times } = this.#deps;
+    if (startMs !== 0) times?.applied(times.now() - startMs);
     this.touched();
     const { grants, leases, rows, transactions } = this.#parts;
     this.splitReasons.written(entry.data.length, this.serving);

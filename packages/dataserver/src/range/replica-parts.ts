@@ -124,11 +124,11 @@ type LocalParts = ReturnType<typeof localParts>;
 
 /** The path of commands into the log, and the parts that propose commands. */
 function logParts(deps: RangeDeps, { context, intentWaitQueue }: LocalParts) {
-  const { clock, engine, drawer, logger, others, options, onApplied, transactionPeers } = deps;
+  const { clock, engine, drawer, logger, others, options, onApplied, transactionPeers, times } = deps;
   const { state, time } = context;
   const rangeTimeMs = (): number => time.nowMs();
   const staleEpoch = () => context.staleEpoch();
-  const proposals = new Proposals({ clock, drawer, state, rangeTimeMs, staleEpoch });
+  const proposals = new Proposals({ clock, drawer, state, rangeTimeMs, staleEpoch, times });
   const queue = new CommandQueue(context, { proposals, intentWaitQueue });
   const closing = new ClosedRevisions({
     state,

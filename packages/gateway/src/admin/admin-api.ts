@@ -7,9 +7,11 @@ import {
   masterCheck,
   masterHotRanges,
   masterNodes,
+  masterNoteRestore,
   masterRanges,
   masterSetSetting,
   masterSettings,
+  nodeLogLevel,
   type Query,
   type QueryResult,
   type RangesOverview,
@@ -128,6 +130,10 @@ export class AdminApi {
     return { revision };
   }
 
+  async setLogLevel({ nodeId, level }: admin.SetLogLevelRequest, call: CallInfo): Promise<admin.SetLogLevelResponse> {
+    return this.#calls.node(toId(nodeId, 'node_id'), nodeLogLevel, { level }, call.timeoutMs);
+  }
+
   /**
    * Refused unless one range has all plain keys: otherwise other ranges would have to be raised as well, and writes
    * between the steps could not be detected.
@@ -143,7 +149,13 @@ export class AdminApi {
       throw new ServiceError('INVALID_ARGUMENT', message);
     }
     const { revision } = await this.#command({ type: 'raiseRevision', to }, call);
+    await this.#calls.change(masterNoteRestore, { isUnderWay: true }, call.timeoutMs);
     return { revision };
+  }
+
+  async endRestore(_request: admin.EndRestoreRequest, call: CallInfo): Promise<admin.EndRestoreResponse> {
+    await this.#calls.change(masterNoteRestore, { isUnderWay: false }, call.timeoutMs);
+    return {};
   }
 
   #command(command: Command, { timeoutMs, principal }: CallInfo): Promise<BackendReply<CommandResult>> {

@@ -95,6 +95,21 @@ export class ClusterCalls {
     });
   }
 
+  /** Asks a node once. */
+  node<Request, Reply>(
+    nodeId: number,
+    method: Method<Request, Reply>,
+    request: Request,
+    timeoutMs: number,
+  ): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      this.#deps.dialer.channel(nodeId).call(method, request, { timeoutMs }, (error, reply) => {
+        if (error === undefined) resolve(reply as Reply);
+        else reject(error);
+      });
+    });
+  }
+
   /** Asks a node once for the status of its replica of a range; resolves with undefined without an answer. */
   status(nodeId: number, rangeId: number): Promise<RangeStatus | undefined> {
     if (nodeId === 0) return Promise.resolve(undefined);

@@ -23,8 +23,8 @@ export class EtcdKv {
   range(request: pb.RangeRequest, call: CallInfo, done: CallDone<pb.RangeResponse>): GiveUp {
     const op = toRangeOp(request);
     const { serializable } = request;
-    const { timeoutMs, principal, seen } = call;
-    const options = serializable ? { timeoutMs, principal, notBefore: seen.newest } : call;
+    const { timeoutMs, principal, seen, trace } = call;
+    const options = serializable ? { timeoutMs, principal, trace, notBefore: seen.newest } : call;
     const query = { type: 'range', op, serializable } as const;
     return this.#backend.query(query, options, answering(this.#headers, done, 'range', fromRange));
   }

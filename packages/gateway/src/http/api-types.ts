@@ -13,6 +13,8 @@ export interface ApiRequest {
    */
   readonly signal: AbortSignal;
   readonly principal: Principal | undefined;
+  /** The header `traceparent`. */
+  readonly trace?: string | undefined;
 }
 
 export interface ApiAnswer {

@@ -37,9 +37,9 @@ export class HttpApi {
   }
 
   /** The calls in the name of a caller. */
-  #callsOf(principal: ApiRequest['principal']): RouteDeps {
+  #callsOf({ principal, trace }: ApiRequest): RouteDeps {
     const { backend, clock, random, waits } = this.#deps;
-    const calls = new RangeCalls(backend, clock, principal);
+    const calls = new RangeCalls(backend, clock, { principal, trace });
     return {
       ...{ backend, waits, backlog: this.#backlog },
       acquires: new AcquireCalls({ calls, clock, random, waits, takingBack: this.#takingBack }),
@@ -65,7 +65,8 @@ export class HttpApi {
     await Promise.all(this.#takingBack);
   }
 
-  #routed({ method, target, body, signal, principal }: ApiRequest): Promise<ApiAnswer> {
+  #routed(request: ApiRequest): Promise<ApiAnswer> {
+    const { method, target, body, signal, principal } = request;
     const parsed = parseTarget(target);
     const routes = routesOf(parsed);
     const found = routes.find(({ route }) => route.method === method);
@@ -78,7 +79,7 @@ export class HttpApi {
           );
     }
     const fields = new Fields(body ?? {});
-    return found.route.handle(this.#callsOf(principal), {
+    return found.route.handle(this.#callsOf(request), {
       target: parsed,
       params: found.params,
       fields,

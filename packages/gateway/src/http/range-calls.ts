@@ -27,12 +27,12 @@ export interface Renewal {
 export class RangeCalls {
   readonly #backend: Backend;
   readonly #clock: Clock;
-  readonly #principal: Asked['principal'];
+  readonly #asked: Asked;
 
-  /** `principal`: for whom it calls. */
-  constructor(backend: Backend, clock: Clock, principal: Asked['principal']) {
+  /** `asked`: for whom it calls. */
+  constructor(backend: Backend, clock: Clock, asked: Asked) {
     this.#backend = backend;
-    this.#principal = principal;
+    this.#asked = asked;
     this.#clock = clock;
   }
 
@@ -119,7 +119,7 @@ export class RangeCalls {
     options: Partial<RequestTerms>,
     signal?: AbortSignal,
   ): Promise<Extract<CommandResult, { readonly type: Type }>> {
-    const all = { timeoutMs: TIMEOUT_MS, ...options, principal: this.#principal };
+    const all = { timeoutMs: TIMEOUT_MS, ...options, ...this.#asked };
     return answered<CommandResult, Type>(type, (done) => this.#backend.command(command, all, done), signal);
   }
 
@@ -128,7 +128,7 @@ export class RangeCalls {
     type: Type,
     options: Pick<RequestTerms, 'ofHeartbeat'> = {},
   ): Promise<Extract<QueryResult, { readonly type: Type }>> {
-    const all = { timeoutMs: TIMEOUT_MS, ...options, principal: this.#principal };
+    const all = { timeoutMs: TIMEOUT_MS, ...options, ...this.#asked };
     return answered<QueryResult, Type>(type, (done) => this.#backend.query(query, all, done));
   }
 }

@@ -170,12 +170,13 @@ export class LockApi {
 
 export function options(call: CallInfo, requestId: string): RequestOptions {
   const id = toRequestId(requestId);
-  const { timeoutMs, principal } = call;
-  return id === undefined ? { timeoutMs, principal } : { timeoutMs, principal, requestId: id, isChosenId: true };
+  const { timeoutMs, principal, trace } = call;
+  if (id === undefined) return { timeoutMs, principal, trace };
+  return { timeoutMs, principal, trace, requestId: id, isChosenId: true };
 }
 
-export function queryOptions({ timeoutMs, principal }: CallInfo): RequestOptions {
-  return { timeoutMs, principal };
+export function queryOptions({ timeoutMs, principal, trace }: CallInfo): RequestOptions {
+  return { timeoutMs, principal, trace };
 }
 
 /**

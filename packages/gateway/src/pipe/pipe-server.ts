@@ -66,16 +66,16 @@ export function createPipeRegistry(backend: Backend, options: PipeRegistryOption
   registry.handle(pipeCommand, (request, context, done) => {
     validatePipeCommand(request, requestLimits);
     // Field by field: copying an object costs as much as the rest of the way from here to a range.
-    const { command, requestId, timeoutMs, deadlineMs, waitMs, again } = request;
+    const { command, requestId, timeoutMs, deadlineMs, waitMs, again, trace } = request;
     const principal = principalOf(context.caller);
-    const asked = { requestId, timeoutMs, deadlineMs, waitMs, again, principal };
+    const asked = { trace, requestId, timeoutMs, deadlineMs, waitMs, again, principal };
     const giveUp = backend.command(command, asked, (error, reply) => done(error, pipeReply(backend, reply)));
     context.onCancel(giveUp);
   });
   registry.handle(pipeQuery, (request, context, done) => {
     validatePipeQuery(request, requestLimits);
-    const { query, timeoutMs } = request;
-    const asked = { timeoutMs, principal: principalOf(context.caller) };
+    const { query, timeoutMs, trace } = request;
+    const asked = { timeoutMs, principal: principalOf(context.caller), trace };
     const giveUp = backend.query(query, asked, (error, reply) => done(error, pipeReply(backend, reply)));
     context.onCancel(giveUp);
   });

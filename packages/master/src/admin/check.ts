@@ -6,6 +6,7 @@
  * CK2. A range has a leader only if the node that reports to lead it is still heard. A range that has just begun, or
  *      whose leader has just failed, elects one in about a second, so only a longer lack is a problem.
  * CK3. Problems that a node reports about itself are passed on unchanged while the node is heard.
+ * CK4. A follower that restarts or receives a snapshot is behind for a while, so only a longer lag is a problem.
  */
 import { type Bytes, formatDurationMs } from '@remora/base';
 import {
@@ -35,17 +36,23 @@ export interface CheckInput {
   readonly unheard: (nodeId: number) => boolean;
   /** For how long no node that is up has reported to lead the range (CK2). */
   readonly leaderlessMs: (rangeId: number) => number;
+  /** For how long a follower that answers has been behind its leader (CK4). */
+  readonly behindMs: (replicaId: number) => number;
   /** Problems that nodes report about themselves. */
   readonly reported: readonly HealthCondition[];
   readonly held: readonly HeldReplica[];
   /** The range into which a range was merged; undefined if it was not, or if that is not known yet. */
   readonly mergedInto: (rangeId: number) => number | undefined;
+  readonly isRestoring: boolean;
   /** Problems that the scheduling found. */
   readonly more: readonly HealthCondition[];
 }
 
 /** An election takes about a second, and its winner reports once a second (CK2). */
 const LEADERLESS_MS = 3_000;
+
+/** CK4. A range of the largest size is copied in less time at the slowest rate for snapshots. */
+const BEHIND_MS = 60_000;
 
 /** A replica that a node reports. */
 interface HeldReplica {
@@ -57,6 +64,7 @@ interface HeldReplica {
 export function findConditions(input: CheckInput): readonly HealthCondition[] {
   return worstFirst([
     ...noRanges(input),
+    ...restore(input),
     ...coverage(input.ranges.map(({ descriptor }) => descriptor)),
     ...ranges(input),
     ...nodes(input),
@@ -76,6 +84,10 @@ function* noRanges({ ranges, nodes, firstReplicas }: CheckInput): Generator<Heal
   yield healthCondition('noRanges', {}, `the cluster has no range yet: ${have}`);
 }
 
+function* restore({ isRestoring }: CheckInput): Generator<HealthCondition> {
+  if (isRestoring) yield healthCondition('restoreUnderWay', {}, 'a restore has begun and has not finished');
+}
+
 /** Every key belongs to one range, once there are any. */
 function coverage(descriptors: readonly RangeDescriptor[]): readonly HealthCondition[] {
   return coverageFaults(descriptors).map(({ type, start, end, rangeIds }) => {
@@ -91,7 +103,7 @@ function keyText(key: Bytes, none: string): string {
   return key.length === 0 ? none : routingKeyText(key);
 }
 
-function* ranges({ ranges, nodes, replicas, unheard, leaderlessMs }: CheckInput): Generator<HealthCondition> {
+function* ranges({ ranges, nodes, replicas, unheard, leaderlessMs, behindMs }: CheckInput): Generator<HealthCondition> {
   const byId = new Map(nodes.map((node) => [node.descriptor.nodeId, node]));
   for (const range of ranges) {
     const { rangeId } = range.descriptor;
@@ -114,6 +126,11 @@ function* ranges({ ranges, nodes, replicas, unheard, leaderlessMs }: CheckInput)
       const text = `range ${rangeId}: its replica ${voter.replicaId} on ${nodeName(byId, voter.nodeId)} does not respond`;
       yield healthCondition('silentReplica', { rangeId, nodeId: voter.nodeId }, text);
     }
+    for (const { replicaId, nodeId, lag } of replicasBehind(range)) {
+      if (behindMs(replicaId) < BEHIND_MS) continue;
+      const text = `range ${rangeId}: its replica ${replicaId} on ${nodeName(byId, nodeId)} is ${lag} entries behind its leader`;
+      yield healthCondition('replicaBehind', { rangeId, nodeId }, text);
+    }
     const sizeRemark = leaderReport(range)?.sizeRemark ?? '';
     if (sizeRemark !== '') yield healthCondition('rangeTooLarge', { rangeId }, `range ${rangeId}: ${sizeRemark}`);
     if (leaderReport(range)?.joint === true) {
@@ -126,6 +143,17 @@ function* ranges({ ranges, nodes, replicas, unheard, leaderlessMs }: CheckInput)
       yield healthCondition('learner', { rangeId, nodeId }, text);
     }
   }
+}
+
+/** Voters that answer their leader and lack more entries than a follower does that keeps up. */
+export function replicasBehind(
+  range: RangeOverview,
+): readonly { readonly replicaId: number; readonly nodeId: number; readonly lag: number }[] {
+  return (leaderReport(range)?.peers ?? []).flatMap(({ replicaId, caughtUp, silentMs, lagEntries: lag }) => {
+    if (caughtUp || silentMs > 0) return [];
+    const voter = range.descriptor.replicas.find((replica) => replica.replicaId === replicaId);
+    return voter?.type === 'voter' ? [{ replicaId, nodeId: voter.nodeId, lag }] : [];
+  });
 }
 
 /** Its node reports, and reports this replica. */

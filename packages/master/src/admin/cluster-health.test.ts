@@ -7,7 +7,7 @@ function told(more: readonly HealthCondition[], nodeId = 1): readonly HealthCond
   const health = new ClusterHealth({
     clock: new ManualClock(),
     knowledge: () => ({
-      ...{ nodes: [], ranges: [], heard: new Map(), wallMs: 0 },
+      ...{ nodes: [], ranges: [], heard: new Map(), wallMs: 0, isRestoring: false },
       stateOf: () => 'up',
       dutyOf: (nodeId) => ({ nodeId, duty: 'serving', untilMs: 0 }),
       isMaster: () => true,

@@ -8,7 +8,7 @@ import {
   type NodeOverview,
   type RangeOverview,
 } from '@remora/protocol';
-import { findConditions } from './check.ts';
+import { findConditions, replicasBehind } from './check.ts';
 import { type Knowledge, nodeOverviews, rangeOverviews } from './overview.ts';
 
 export interface ClusterHealthDeps {
@@ -39,6 +39,8 @@ export class ClusterHealth {
   #found: Found | undefined;
   /** Since when each range has had no leader. */
   #leaderless: ReadonlyMap<number, number> = new Map();
+  /** Since when each replica has been behind its leader. */
+  #behind: ReadonlyMap<number, number> = new Map();
 
   constructor(deps: ClusterHealthDeps) {
     this.#deps = deps;
@@ -48,6 +50,7 @@ export class ClusterHealth {
   termBegan(): void {
     this.#found = undefined;
     this.#leaderless = new Map();
+    this.#behind = new Map();
   }
 
   report(): CheckReport {
@@ -56,6 +59,7 @@ export class ClusterHealth {
     const known = knowledge();
     const [nodes, ranges] = [nodeOverviews(known), rangeOverviews(known)];
     this.#leaderless = leaderlessSince(this.#leaderless, ranges, nodes, nowMs);
+    this.#behind = behindSince(this.#behind, ranges, nowMs);
     const heard = [...known.heard];
     const held = heard.flatMap(([nodeId, { heartbeat }]) => heartbeat.ranges.map((report) => ({ nodeId, report })));
     const reported = heard.flatMap(([node, { heartbeat }]) =>
@@ -65,7 +69,9 @@ export class ClusterHealth {
       ...{ nodes, ranges, held, reported, firstReplicas, unheard },
       replicas: replicas(),
       leaderlessMs: (rangeId) => nowMs - (this.#leaderless.get(rangeId) ?? nowMs),
+      behindMs: (replicaId) => nowMs - (this.#behind.get(replicaId) ?? nowMs),
       mergedInto: known.mergedInto,
+      isRestoring: known.isRestoring,
       more: more(),
     });
     return { nodes: nodes.length, ranges: ranges.length, conditions };
@@ -95,6 +101,15 @@ function leaderlessSince(
   const up = new Set(nodes.filter(({ state }) => state === 'up').map(({ descriptor }) => descriptor.nodeId));
   const leaderless = ranges.filter(({ leaderNode }) => !up.has(leaderNode));
   return new Map(leaderless.map(({ descriptor: { rangeId } }) => [rangeId, before.get(rangeId) ?? nowMs]));
+}
+
+function behindSince(
+  before: ReadonlyMap<number, number>,
+  ranges: readonly RangeOverview[],
+  nowMs: number,
+): ReadonlyMap<number, number> {
+  const behind = ranges.flatMap(replicasBehind);
+  return new Map(behind.map(({ replicaId }) => [replicaId, before.get(replicaId) ?? nowMs]));
 }
 
 interface Found {

@@ -11,6 +11,7 @@ import {
   masterCheck,
   masterHotRanges,
   masterNodes,
+  masterNoteRestore,
   masterRanges,
   masterSetSetting,
   masterSettings,
@@ -25,7 +26,7 @@ import { CONF, descriptor } from '../../test/support/descriptor.ts';
 import type { MasterCommand } from '../metadata/master-commands.ts';
 import { MasterState } from '../metadata/master-state.ts';
 import { ClusterHealth } from './cluster-health.ts';
-import { MasterAdmin } from './master-admin.ts';
+import { MasterAdmin, RESTORE_NOTE } from './master-admin.ts';
 import type { Knowledge, LastHeard } from './overview.ts';
 import { SettingsSchema } from './settings.ts';
 
@@ -104,6 +105,7 @@ class AdminBed {
       ranges: this.ranges,
       heard: this.#heard(),
       wallMs: 0,
+      isRestoring: this.state.settings.texts.has(RESTORE_NOTE),
       isMaster: () => true,
       mergedInto: (rangeId) => this.merged.get(rangeId),
       dutyOf: (nodeId) => ({ nodeId, duty: this.duties.get(nodeId) ?? 'serving', untilMs: 0 }),
@@ -432,6 +434,42 @@ describe('the check', () => {
     bed.leaderOf = () => 0;
     expect(during(5_000)).toEqual([]);
   });
+
+  test('finds a follower behind only when it has answered and lagged for a minute (CK4)', () => {
+    const bed = new AdminBed();
+    const [own, other] = bed.ranges[0]?.replicas.slice(0, 2).map(({ replicaId }) => replicaId) ?? [];
+    expect(own).toBeDefined();
+    const peer = { replicaId: other ?? 0, state: 'snapshot', match: 1, lagEntries: 9_000, lagBytes: 1 } as const;
+    const during = (ms: number, silentMs = 0, caughtUp = false) => {
+      bed.lead = { ...LEAD, peers: [{ ...peer, silentMs, caughtUp }] };
+      bed.clock.advance(ms);
+      return bed.conditions();
+    };
+    const behind = ['warning replicaBehind 2 2'];
+    expect([during(0), during(59_999), during(1)]).toEqual([[], [], behind]);
+    expect(during(1, 0, true)).toEqual([]);
+    expect(during(1)).toEqual([]);
+    expect(during(60_000)).toEqual(behind);
+    expect(during(60_000, 500)).toEqual([]); // It does not answer: that is another condition.
+  });
+});
+
+test('a restore is a condition from its beginning to its end, and no setting (MA2)', () => {
+  const bed = new AdminBed();
+  const note = (isUnderWay: boolean) => {
+    bed.call(masterNoteRestore, { isUnderWay });
+    bed.commit();
+    return bed.conditions();
+  };
+  expect([note(true), note(true), note(false)]).toEqual([
+    ['warning restoreUnderWay 0 0'],
+    ['warning restoreUnderWay 0 0'],
+    [],
+  ]);
+  note(true);
+  expect(bed.settings().map(({ name }) => name)).not.toContain(RESTORE_NOTE);
+  expect(bed.call(masterSetSetting, { name: RESTORE_NOTE, value: '' })).toMatchObject({ code: 'INVALID_ARGUMENT' });
+  expect(bed.conditions()).toEqual(['warning restoreUnderWay 0 0']);
 });
 
 describe('changing a setting', () => {

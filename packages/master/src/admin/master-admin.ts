@@ -5,6 +5,7 @@ import {
   masterCheck,
   masterHotRanges,
   masterNodes,
+  masterNoteRestore,
   masterRanges,
   masterSetSetting,
   masterSettings,
@@ -17,6 +18,9 @@ import type { MasterState } from '../metadata/master-state.ts';
 import type { ClusterHealth } from './cluster-health.ts';
 import { hotRanges, type Knowledge, nodeOverviews, rangesPage } from './overview.ts';
 import type { SettingsSchema } from './settings.ts';
+
+/** MA2. */
+export const RESTORE_NOTE = 'note: restore';
 
 export interface MasterAdminDeps {
   readonly nodeId: number;
@@ -38,6 +42,8 @@ export interface MasterAdminDeps {
  * MA1. A setting is checked against all others before it is proposed, and applied only if none was changed in the
  *      meantime: two administrators at once cannot create a combination that neither would have been allowed. While a
  *      change is not answered, no value is reported as already set, because the change may still be applied.
+ * MA2. That a restore is under way is kept among the texts of the settings, under a name that is no setting: nobody can
+ *      set it, and it is not listed.
  */
 export class MasterAdmin {
   readonly #deps: MasterAdminDeps;
@@ -62,6 +68,11 @@ export class MasterAdmin {
     this.#answer(registry, masterHotRanges, (request) => hotRanges(knowledge(), request));
     this.#answer(registry, masterCheck, () => this.#deps.health.report());
     this.#answer(registry, masterSettings, () => this.#settings());
+    registry.handle(masterNoteRestore, ({ isUnderWay }, _context, done) =>
+      this.#deps.confirm((error) =>
+        error === undefined ? this.#noteRestore(isUnderWay, done) : done(error, undefined),
+      ),
+    );
     registry.handle(masterSetSetting, (request, _context, done) =>
       this.#deps.confirm((error) => (error === undefined ? this.#setSetting(request, done) : done(error, undefined))),
     );
@@ -90,6 +101,18 @@ export class MasterAdmin {
 
   #settings(): readonly SettingInfo[] {
     return this.#deps.settings().describe(this.#deps.state.settings.texts);
+  }
+
+  /** MA2. */
+  #noteRestore(isUnderWay: boolean, done: Done<undefined>): void {
+    const { version, texts } = this.#deps.state.settings;
+    const text = isUnderWay ? 'under way' : '';
+    if (text === (texts.get(RESTORE_NOTE) ?? '') && this.#inFlight === 0) return done(undefined, undefined);
+    this.#inFlight += 1;
+    this.#deps.propose({ type: 'changeSetting', expected: version, name: RESTORE_NOTE, text }, (error) => {
+      this.#inFlight -= 1;
+      done(error, undefined);
+    });
   }
 
   /** MA1. */

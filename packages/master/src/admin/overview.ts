@@ -36,6 +36,8 @@ export interface Knowledge {
   /** The range into which a range was merged; undefined if it was not, or if that is not known yet. */
   readonly mergedInto: (rangeId: number) => number | undefined;
   readonly wallMs: number;
+  /** A restore has begun, and has not ended. */
+  readonly isRestoring: boolean;
 }
 
 export function nodeOverviews(known: Knowledge): readonly NodeOverview[] {

@@ -77,6 +77,7 @@ class AgentBed {
         onTask: (task) => this.tasks.push(task),
         onView: () => {},
         onSplitPolicy: (policy) => this.policies.push(policy),
+        onClocks: () => {},
         onConditions: () => {},
         onAuth: (image, sentMs) => this.auth.push({ image, sentMs }),
         onRefused: (error) => {

@@ -4,6 +4,7 @@ import {
   type ClusterView,
   type HealthCondition,
   type JoinReply,
+  type LeaderClocks,
   masterHeartbeat,
   masterJoin,
   masterRangeChanged,
@@ -15,6 +16,7 @@ import {
   type SplitPolicy,
 } from '@remora/protocol';
 import type { MasterFinder } from '../masters/master-finder.ts';
+import type { ClockReading } from './clock-comparison.ts';
 
 export interface AgentDeps {
   /** Shared with all other callers of the masters on this node: what one of them learns serves all. */
@@ -34,6 +36,8 @@ export interface AgentDeps {
   readonly onSplitPolicy: (policy: SplitPolicy) => void;
   /** Receives users and roles, if they are newer than those of the report that was sent at `sentMs`. */
   readonly onAuth: (image: AuthImage | undefined, sentMs: number) => void;
+  /** Receives what the clocks of the masters' leader showed, to compare them with those of this node. */
+  readonly onClocks: (reading: ClockReading) => void;
   /** Receives the problems that the masters find in the cluster. */
   readonly onConditions: (conditions: readonly HealthCondition[]) => void;
   /** The cluster will never accept this node (wiped data, another cluster): the process should end. */
@@ -162,12 +166,21 @@ export class NodeAgent {
       this.#deps.onAuth(reply.auth, sentMs);
       this.#deps.onView(view, reply.incarnations);
       this.#deps.onSplitPolicy(reply.splits);
+      if (reply.clocks !== undefined) this.#deps.onClocks(this.#reading(reply.clocks, sentMs));
       this.#deps.onConditions(reply.conditions);
       for (const task of reply.tasks) this.#deps.onTask(task);
       this.#tellChanges(view);
       // Somebody waits until this node has confirmed the change (auth-rollout.ts AR1).
       this.#rest(reply.auth === undefined ? pauseAfter(reply.tasks, view) : HEARTBEAT_HURRIED_MS);
     });
+  }
+
+  #reading({ nodeId, wallMs, monotonicMs }: LeaderClocks, sentMs: number): ClockReading {
+    const { clock } = this.#deps;
+    return {
+      ...{ leader: nodeId, leaderWallMs: wallMs, leaderMonotonicMs: monotonicMs },
+      ...{ sentMs, receivedMs: clock.monotonicMs(), wallMs: clock.wallMs() },
+    };
   }
 
   /** A lost report is repeated after the next heartbeat. */

@@ -14,7 +14,7 @@ import {
 } from '../schema/kinds.ts';
 import type { Infer } from '../schema/shape.ts';
 import { NodeState, PublicNode, RangeDescriptor } from './descriptor.ts';
-import { HealthCondition } from './health.ts';
+import { HealthCondition } from './health/health.ts';
 import { NodeSpace, RangeReport } from './master-api.ts';
 import { NodeDuty } from './steering-api.ts';
 

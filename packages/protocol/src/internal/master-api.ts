@@ -19,7 +19,7 @@ import {
 import type { Infer } from '../schema/shape.ts';
 import { AuthImage } from './auth-api.ts';
 import { Epoch, JoiningNode, NodeState, PublicNode, RangeDescriptor } from './descriptor.ts';
-import { CONDITIONS_OF_NODE_MAX, CONDITIONS_TOLD_MAX, HealthCondition } from './health.ts';
+import { CONDITIONS_OF_NODE_MAX, CONDITIONS_TOLD_MAX, HealthCondition } from './health/health.ts';
 
 /** A node that is not in the initial cluster asks for an id; a known one confirms itself. */
 export const JoinRequest = struct('join request', {
@@ -219,6 +219,14 @@ export const SplitPolicy = struct('split policy', {
 });
 export interface SplitPolicy extends Infer<typeof SplitPolicy> {}
 
+/** What the clocks of the masters' leader showed when it answered. */
+export const LeaderClocks = struct('clocks', {
+  nodeId: field(uint, 'The leader of the masters.'),
+  wallMs: field(ms, 'Its wall time.'),
+  monotonicMs: field(ms, 'Its monotonic time.'),
+});
+export interface LeaderClocks extends Infer<typeof LeaderClocks> {}
+
 export const NodeHeartbeatReply = struct('heartbeat reply', {
   tasks: field(list(NodeTask), 'What the node should do.'),
   view: field(optional(ClusterView), 'The cluster; absent if the node has this version.'),
@@ -233,6 +241,7 @@ export const NodeHeartbeatReply = struct('heartbeat reply', {
     'What is wrong with the cluster, the worst first; conditions that make nodes unready are kept before others.',
   ),
   viewVersion: field(text, 'The version of the view; the next heartbeat names it.'),
+  clocks: maybe(LeaderClocks, 'For the node to compare its own clocks with.'),
 });
 export interface NodeHeartbeatReply extends Infer<typeof NodeHeartbeatReply> {}
 

@@ -5,7 +5,7 @@
  */
 import { Command } from '../internal/command.ts';
 import { CommandResult } from '../internal/command-result.ts';
-import { CONDITIONS_OF_NODE_MAX, CONDITIONS_TOLD_MAX, HealthCondition } from '../internal/health.ts';
+import { CONDITIONS_OF_NODE_MAX, CONDITIONS_TOLD_MAX, HealthCondition } from '../internal/health/health.ts';
 import { KvEvent } from '../internal/kv-types.ts';
 import { LockNewsKind } from '../internal/lock-kinds.ts';
 import { ClusterView } from '../internal/master-api.ts';
@@ -33,6 +33,14 @@ import {
 } from '../schema/kinds.ts';
 import type { Infer, Kind } from '../schema/shape.ts';
 
+/** The length of a `traceparent` of its present version. */
+const TRACEPARENT_CHARACTERS = 55;
+
+const TRACE = added(
+  field(optional(textOf({ max: TRACEPARENT_CHARACTERS })), "The caller's W3C trace context: the `traceparent`."),
+  { since: '0.1.0', absent: undefined, skippable: 'the request is then not traced' },
+);
+
 export interface PipeCommand {
   readonly command: Command;
   readonly requestId: string;
@@ -40,6 +48,7 @@ export interface PipeCommand {
   readonly deadlineMs?: number | undefined;
   readonly waitMs?: number | undefined;
   readonly again?: true | undefined;
+  readonly trace?: string | undefined;
 }
 
 export const PipeCommand: Kind<PipeCommand> = struct('pipe command', {
@@ -61,13 +70,20 @@ export const PipeCommand: Kind<PipeCommand> = struct('pipe command', {
     ),
     { since: '0.1.0', absent: undefined, skippable: 'the gateway then finds most earlier attempts by itself' },
   ),
+  trace: TRACE,
 });
 
-export const PipeQuery = struct('pipe query', {
+export interface PipeQuery {
+  readonly query: Query;
+  readonly timeoutMs: number;
+  readonly trace?: string | undefined;
+}
+
+export const PipeQuery: Kind<PipeQuery> = struct('pipe query', {
   timeoutMs: field(ms, 'The gateway answers within this many milliseconds. At most 60 s.'),
   query: field(sealed(Query), 'The query. Unknown fields are refused.'),
+  trace: TRACE,
 });
-export interface PipeQuery extends Infer<typeof PipeQuery> {}
 
 export interface PipeReply<Result> {
   readonly revision: number;

@@ -1,4 +1,4 @@
-import { int } from '@remora/base';
+import { int, LOG_LEVELS, oneOf } from '@remora/base';
 import { Command } from 'commander';
 import { NodeNames } from '../../admin/node-names.ts';
 import type { Shell } from '../../shell.ts';
@@ -23,6 +23,25 @@ export function transferLeaderCommand(shell: Shell): Command {
           ? `${to.name} already leads range ${rangeId}`
           : `${to.name} now leads range ${rangeId}; the leader was ${names.nameOf(fromNode)}`;
       print({ text, json: { range: rangeId, from: fromNode, to: to.id } }, flags, shell);
+    }),
+  );
+}
+
+export function logLevelCommand(shell: Shell): Command {
+  const command = new Command('log-level')
+    .summary("Shows or changes the level of a node's log.")
+    .description(
+      "Shows the level of a node's log, or changes it until the node ends: --log-level applies again after a restart.",
+    )
+    .argument('<node>', 'id or name of the node')
+    .argument('[level]', `the lowest level that is logged: ${LOG_LEVELS.join(', ')}`, flagReader(oneOf(LOG_LEVELS)))
+    .addHelpText('after', examples('remora admin log-level n2', 'remora admin log-level n2 debug'));
+  return addConnectionFlags(command, shell).action((node: string, wanted: string | undefined, flags: ConnectionFlags) =>
+    withAdmin(flags, async (client) => {
+      const { id, name } = new NodeNames((await client.nodes()).nodes).find(node);
+      const { level, before } = await client.setLogLevel(id, wanted ?? '');
+      const change = level === before ? '' : `; it logged from ${before} on before`;
+      print({ text: `${name} logs from ${level} on${change}`, json: { node: id, level, before } }, flags, shell);
     }),
   );
 }

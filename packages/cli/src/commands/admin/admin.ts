@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Shell } from '../../shell.ts';
 import { examples } from '../connection.ts';
-import { compactCommand, transferLeaderCommand } from './actions.ts';
+import { compactCommand, logLevelCommand, transferLeaderCommand } from './actions.ts';
 import { backupCommand } from './backup.ts';
 import { checkCommand } from './check.ts';
 import { importEtcdCommand } from './import-etcd.ts';
@@ -39,6 +39,7 @@ export function adminCommand(shell: Shell): Command {
     .addCommand(whyCommand(shell))
     .addCommand(operatorsCommand(shell))
     .addCommand(schedulersCommand(shell))
+    .addCommand(logLevelCommand(shell))
     .addCommand(transferLeaderCommand(shell))
     .addCommand(moveCommand(shell))
     .addCommand(addReplicaCommand(shell))

@@ -43,6 +43,7 @@ export async function joinCluster(
       onTask() {},
       onView() {},
       onSplitPolicy() {},
+      onClocks() {},
       onConditions() {},
       onAuth() {},
       onRefused() {},

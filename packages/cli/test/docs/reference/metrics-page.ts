@@ -1,11 +1,15 @@
-import { type MetricDefinition, silentMetrics } from '@remora/base';
+import { type MetricDefinition, silentLogger, silentMetrics } from '@remora/base';
 import { type MetricsRegistry, SectionMeter } from '@remora/base/node';
 import { ManualClock } from '@remora/base/testing';
 import { RangeMetrics } from '../../../../dataserver/src/range-metrics.ts';
+import { RangeTimes } from '../../../../dataserver/src/range-times.ts';
+import { RequestMeter } from '../../../../gateway/src/routing/calls/request-meter.ts';
 import { auditMetrics } from '../../../src/node/audit-metrics.ts';
 import { authMetrics } from '../../../src/node/auth-metrics.ts';
 import { nodeMetrics } from '../../../src/node/node-metrics.ts';
 import { grpcMetrics, PortMetrics, tlsMetrics } from '../../../src/node/ports/port-metrics.ts';
+import { hostTimes, logSyncTimes } from '../../../src/node/time-metrics.ts';
+import { OtlpExporter } from '../../../src/node/tracing/otlp-exporter.ts';
 import { code, table } from './table.ts';
 
 interface Declared extends MetricDefinition {
@@ -36,6 +40,13 @@ function declaredMetrics(): readonly Declared[] {
   new PortMetrics(metrics);
   grpcMetrics(metrics, () => undefined as never);
   new RangeMetrics(metrics);
+  const measured = { metrics, clock: new ManualClock(), logger: silentLogger, slowMs: 0 };
+  new RangeTimes(measured);
+  new RequestMeter(measured);
+  hostTimes(metrics);
+  const send = () => Promise.reject(new Error('unused'));
+  new OtlpExporter({ ...measured, send }, { endpoint: 'http://collector', resource: {} });
+  logSyncTimes(metrics, measured);
   new SectionMeter(metrics, new ManualClock());
   return declared;
 }

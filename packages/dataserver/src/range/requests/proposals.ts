@@ -8,6 +8,7 @@ import {
   type RevisionBlock,
 } from '@remora/protocol';
 import type { Group, LogPosition, Refusal } from '@remora/raft';
+import type { RangeTimes } from '../../range-times.ts';
 import type { RevisionSource } from '../../revisions/revision-drawer.ts';
 import type { RangeFields } from '../../state/range-fields.ts';
 import type { PendingCommand } from './pending-command.ts';
@@ -19,6 +20,8 @@ interface ProposedEntry {
   readonly batch: CommandBatch;
   /** The commands of the batch. */
   readonly pending: readonly PendingCommand[];
+  /** When it was proposed; 0: not measured. */
+  readonly proposedMs: number;
 }
 
 interface ProposalDeps {
@@ -27,6 +30,7 @@ interface ProposalDeps {
   readonly state: Pick<RangeFields, 'rangeId' | 'descriptor' | 'revision'>;
   /** The time of the range, in ms. */
   readonly rangeTimeMs: () => number;
+  readonly times?: RangeTimes | undefined;
   /** The error for commands whose keys may belong to another range by now; it names that range. */
   readonly staleEpoch: () => ServiceError;
 }
@@ -65,9 +69,10 @@ export class Proposals {
 
   constructor(deps: ProposalDeps) {
     this.#deps = deps;
-    const { state, drawer, rangeTimeMs, staleEpoch } = deps;
+    const { state, drawer, rangeTimeMs, staleEpoch, times } = deps;
     this.#allocations = new RevisionAllocationQueue({
       rangeId: state.rangeId,
+      times,
       drawer,
       rangeTimeMs,
       revision: () => state.revision,
@@ -157,7 +162,8 @@ export class Proposals {
     }
     // A leader overwrites what it proposed there in an earlier term, before it learned of the change.
     this.#abandon(proposed.index);
-    this.#inFlight.set(proposed.index, { term: proposed.term, batch, pending });
+    const proposedMs = this.#deps.times?.now() ?? 0;
+    this.#inFlight.set(proposed.index, { term: proposed.term, batch, pending, proposedMs });
   }
 
   /**
@@ -181,11 +187,23 @@ export class Proposals {
     this.#takenAt = position.index;
     if (mine === undefined) return undefined;
     this.#inFlight.delete(position.index);
-    if (mine.term === position.term) return mine;
+    if (mine.term === position.term) {
+      this.#measure(mine, position.index);
+      return mine;
+    }
     // The committed entry here has another term, so the proposal never will be committed: nothing was applied.
     const error = new ServiceError('NOT_LEADER', 'leadership moved before the command was committed');
     for (const command of mine.pending) command.complete(error, undefined);
     return undefined;
+  }
+
+  #measure({ pending, proposedMs }: ProposedEntry, index: number): void {
+    const { times, state } = this.#deps;
+    if (times === undefined) return;
+    const commitMs = times.now() - proposedMs;
+    if (!times.committed(commitMs)) return;
+    const requestId = pending[0]?.item.requestId ?? '';
+    times.slow({ rangeId: state.rangeId, index, commands: pending.length, requestId, commitMs });
   }
 
   /** Leadership is lost: the next leader may still commit what was proposed. */

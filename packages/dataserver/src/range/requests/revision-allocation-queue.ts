@@ -1,6 +1,7 @@
 import { ServiceError } from '@remora/base';
 import type { RevisionBlock } from '@remora/protocol';
 import type { Group } from '@remora/raft';
+import type { RangeTimes } from '../../range-times.ts';
 import type { Drawing, RevisionSource } from '../../revisions/revision-drawer.ts';
 import type { PendingCommand } from './pending-command.ts';
 
@@ -14,6 +15,7 @@ export interface RevisionAllocationQueueDeps {
   readonly rangeTimeMs: () => number;
   readonly group: () => Pick<Group, 'role' | 'term'>;
   readonly staleEpoch: () => ServiceError;
+  readonly times?: Pick<RangeTimes, 'now' | 'gotRevisions'> | undefined;
   /** Proposes commands, each of which takes at most one revision of the block. */
   readonly propose: (queued: readonly PendingCommand[], block: RevisionBlock) => void;
 }
@@ -33,6 +35,9 @@ export class RevisionAllocationQueue implements Drawing {
   readonly #deps: RevisionAllocationQueueDeps;
   /** Commands that the next request covers. */
   #waiting: PendingCommand[] = [];
+  /** Since when the first of them waits, and the first of the covered ones; 0: not measured. */
+  #waitingMs = 0;
+  #coveredMs = 0;
   /** Commands covered by the request in progress (B1), which was sent in this term (B2). */
   #covered: readonly PendingCommand[] = [];
   #requestedIn = 0;
@@ -63,6 +68,7 @@ export class RevisionAllocationQueue implements Drawing {
 
   add(queued: readonly PendingCommand[]): void {
     this.#checkEpoch();
+    if (this.#waiting.length === 0) this.#waitingMs = this.#deps.times?.now() ?? 0;
     for (const command of queued) {
       this.#waiting.push(command);
       this.#bytes += command.bytes;
@@ -83,6 +89,7 @@ export class RevisionAllocationQueue implements Drawing {
     this.#dropLate();
     if (this.#waiting.length === 0) return undefined;
     this.#covered = this.#waiting;
+    this.#coveredMs = this.#waitingMs;
     this.#waiting = [];
     this.#requestedIn = this.#deps.group().term;
     return { floor: this.#deps.revision(), count: this.#covered.length };
@@ -90,6 +97,7 @@ export class RevisionAllocationQueue implements Drawing {
 
   answered(block: RevisionBlock): void {
     this.#checkEpoch();
+    this.#measure();
     const covered = this.#covered;
     this.#covered = [];
     for (const { bytes } of covered) this.#bytes -= bytes;
@@ -99,7 +107,13 @@ export class RevisionAllocationQueue implements Drawing {
     this.#settle();
   }
 
+  #measure(): void {
+    const { times } = this.#deps;
+    if (times !== undefined && this.#covered.length > 0) times.gotRevisions(times.now() - this.#coveredMs);
+  }
+
   failed(): void {
+    if (this.#covered.length > 0) this.#waitingMs = this.#coveredMs;
     this.#waiting = [...this.#covered, ...this.#waiting];
     this.#covered = [];
     this.#settle();

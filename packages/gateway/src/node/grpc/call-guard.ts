@@ -171,7 +171,8 @@ export class CallGuard {
     };
     try {
       const principal = forAll ? undefined : this.#principalOf(call, connection);
-      const caller = { seen, principal, door: 'grpc' as const, address: connection.address };
+      const trace = call.metadata.get('traceparent');
+      const caller = { seen, principal, door: 'grpc' as const, address: connection.address, trace };
       open.giveUp = handler(call.request, callInfo(call.deadlineMs, this.#limits.timeouts, caller), settle);
     } catch (error) {
       const refusal = toServiceError(error);

@@ -207,7 +207,8 @@ async function answerOf(parts: Parts, request: IncomingMessage, call: Call): Pro
       hasBody ? readJson(request, parts.unfinished) : undefined, // HE7
     ]);
     call.begin();
-    return await parts.api.handle({ method, target, body, signal: call.signal, principal });
+    const trace = traceOf(request);
+    return await parts.api.handle({ method, target, body, signal: call.signal, principal, trace });
   } catch (error) {
     return refusalOf(request, toServiceError(error));
   }
@@ -233,9 +234,14 @@ async function etcdAnswerOf(
     target,
     text: textOf(bytes),
     callerMs,
-    caller: { seen: revision, principal, door: 'http', address: socket.remoteAddress },
+    caller: { seen: revision, principal, door: 'http', address: socket.remoteAddress, trace: traceOf(request) },
     signal,
   });
+}
+
+/** Node joins a header that is there twice; such a list is no trace context. */
+function traceOf({ headers: { traceparent } }: IncomingMessage): string | undefined {
+  return typeof traceparent === 'string' ? traceparent : undefined;
 }
 
 const ETCD_PATHS_SERVED = ['/v3/', '/version'] as const;

@@ -34,6 +34,7 @@ import { type DrawNewest, NewestRevision } from './newest-revision.ts';
 import type { AskDone, BuildCommand, CallTerms, CommandIdentity, RangeCallsDeps } from './range-calls.ts';
 import { Recall, type Recalled } from './recall.ts';
 import { type RequestDeps, RoutedCall, type RoutedRequest } from './request.ts';
+import type { RequestMeter } from './request-meter.ts';
 import { type AcquireDeps, RoutedAcquire } from './routed-acquire.ts';
 import { RoutedCommand, type RoutedCommandDeps } from './routed-command.ts';
 import { ATTEMPT_MS, awaitsSomething, RangeQuery, RoutedQuery, type RoutedQueryDeps } from './routed-query.ts';
@@ -58,6 +59,7 @@ export interface BackendDeps {
   readonly waitsMax?: number;
   /** Called for each of those. */
   readonly onWaitRefused?: () => void;
+  readonly meter?: RequestMeter | undefined;
 }
 
 const ENDING_POLL_MS = 5;

@@ -16,6 +16,7 @@ import { LeaderSearch } from '../routes/leader-search.ts';
 import { Routes } from '../routes/routes.ts';
 import { nothingInFlight } from './in-flight.ts';
 import { RoutedCall, type RoutedRequest } from './request.ts';
+import type { RequestMeter, RequestTimes } from './request-meter.ts';
 import { SlowAnswers } from './slow-answers.ts';
 
 const WHOLE: RangeDescriptor = {
@@ -52,6 +53,20 @@ class CallBed {
   outcome: string | undefined;
   endedMs = 0;
   readonly inFlight = nothingInFlight();
+  /** What the meter was told. */
+  readonly measured: string[] = [];
+  slow: RequestTimes | undefined;
+
+  /** Requests of a second and more are slow. */
+  get #meter(): Pick<RequestMeter, 'slowMs' | 'ended' | 'slow'> {
+    return {
+      slowMs: 1_000,
+      ended: (body, tookMs) => this.measured.push(`${body?.kind} ${Math.round(tookMs)} ms`),
+      slow: (_body, times) => {
+        this.slow = times;
+      },
+    };
+  }
 
   #info(rangeId: number): RangeInfo {
     return { rangeId, leaderNode: this.leader, rangeTimeMs: this.rangeTimeMs, revision: 1, term: 4 };
@@ -64,7 +79,7 @@ class CallBed {
     const slow = new SlowAnswers({ routes, search, clock });
     const [random, logger] = [new SeededRandom(1), silentLogger];
     const call = new RoutedCall(
-      { dialer, routes, search, slow, clock, random, logger, inFlight: this.inFlight },
+      { dialer, routes, search, slow, clock, random, logger, inFlight: this.inFlight, meter: this.#meter },
       {
         key: Buffer.from([3]),
         build: () => ({ kind: 'command', command: { type: 'noop' } }),
@@ -135,6 +150,45 @@ const reply = (revision: number): RangeReply => ({
 });
 const error = (code: ErrorCode, details?: Record<string, unknown>): ServiceError =>
   new ServiceError(code, code, details === undefined ? {} : { details });
+
+describe('is measured', () => {
+  test('from its first attempt to its answer, and says where the time of a slow one went', () => {
+    const bed = new CallBed();
+    bed.answers = ['silence', reply(7)];
+    bed.begin();
+    bed.clock.advance(10_000);
+    expect(bed.outcome).toBe('ok 7');
+    expect(bed.measured).toEqual([expect.stringMatching(/^command 10\d\d ms$/)]);
+    expect(bed.slow).toMatchObject({ requestId: 'r1', rangeId: 2, node: 1, attempts: 2, searchedMs: 0, code: 'OK' });
+    expect(bed.slow?.lastAttemptMs).toBeLessThan(100);
+  });
+
+  test('also while no leader is known', () => {
+    const bed = new CallBed();
+    bed.leader = 0;
+    bed.begin();
+    bed.clock.advance(2_000);
+    bed.leader = 2;
+    bed.answers = [reply(7)];
+    bed.clock.advance(10_000);
+    expect(bed.outcome).toBe('ok 7');
+    expect(bed.slow).toMatchObject({ node: 2, code: 'OK' });
+    expect(bed.slow?.searchedMs).toBeGreaterThan(1_900);
+  });
+
+  test('unless it waits for something to happen, or was fast', () => {
+    const bed = new CallBed();
+    bed.answers = [reply(7)];
+    bed.begin({ awaits: true });
+    bed.clock.advance(10_000);
+    expect([bed.outcome, bed.measured]).toEqual(['ok 7', []]);
+    const fast = new CallBed();
+    fast.answers = [reply(7)];
+    fast.begin();
+    fast.clock.advance(10_000);
+    expect([fast.measured.length, fast.slow]).toEqual([1, undefined]);
+  });
+});
 
 describe('a routed command', () => {
   const rows: readonly { name: string; answers: readonly Answer[]; expect: string; attempts?: number }[] = [

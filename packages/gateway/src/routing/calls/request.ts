@@ -21,6 +21,7 @@ import type { Clearance } from '../../authorisation/clearance.ts';
 import type { LeaderSearch } from '../routes/leader-search.ts';
 import type { Routes } from '../routes/routes.ts';
 import type { BackendInFlight } from './in-flight.ts';
+import type { RequestMeter } from './request-meter.ts';
 import type { Awaited, SlowAnswers } from './slow-answers.ts';
 
 export interface RequestDeps {
@@ -32,6 +33,7 @@ export interface RequestDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly inFlight: BackendInFlight;
+  readonly meter?: Pick<RequestMeter, 'slowMs' | 'ended' | 'slow'> | undefined;
 }
 
 export interface RoutedRequest {
@@ -94,7 +96,12 @@ export class RoutedCall implements Awaited {
   readonly #deps: RequestDeps;
   readonly #request: RoutedRequest;
   readonly #completion: RequestCompletion;
+  readonly #startMs: number;
   readonly #endsMs: number;
+  /** How long it has waited for a leader. */
+  #searchedMs = 0;
+  /** When the latest attempt was sent, if it is not the first. */
+  #sentMs = 0;
   #deadlineMs: number | undefined;
   #body: RangeRequest['body'] | undefined;
   #attempts = 0;
@@ -115,7 +122,8 @@ export class RoutedCall implements Awaited {
     this.#deps = deps;
     this.#request = request;
     this.#completion = completion;
-    this.#endsMs = deps.clock.monotonicMs() + request.timeoutMs;
+    this.#startMs = deps.clock.monotonicMs();
+    this.#endsMs = this.#startMs + request.timeoutMs;
     this.#deadlineMs = request.command ? request.deadlineMs : 0;
   }
 
@@ -186,6 +194,7 @@ export class RoutedCall implements Awaited {
   #search(range: RangeDescriptor): void {
     const { search, clock } = this.#deps;
     const number = ++this.#calls;
+    const sinceMs = clock.monotonicMs();
     const timer = clock.setTimer(this.remainingMs, () => {
       stop();
       this.#ended(number);
@@ -193,6 +202,7 @@ export class RoutedCall implements Awaited {
     });
     const stop = search.wait(range, this.#request.key, () => {
       timer.cancel();
+      this.#searchedMs += clock.monotonicMs() - sinceMs;
       this.#ended(number);
       this.#attempts++;
       this.#attempt();
@@ -242,6 +252,7 @@ export class RoutedCall implements Awaited {
   #send(range: RangeDescriptor, node: number, request: RangeRequest, timeoutMs: number): void {
     this.#range = range;
     this.#node = node;
+    if (this.#attempts > 0) this.#sentMs = this.#deps.clock.monotonicMs();
     // Before the call, which may be answered before it returns.
     if (!this.#request.awaits) this.#slowId = this.#deps.slow.watch(this);
     const number = ++this.#calls;
@@ -424,7 +435,27 @@ export class RoutedCall implements Awaited {
 
   #finish(error: ServiceError | undefined, reply: RangeReply | undefined): void {
     this.#end();
+    if (!this.#request.awaits) this.#measure(error);
     this.#completion.completed(error, reply);
+  }
+
+  #measure(error: ServiceError | undefined): void {
+    const { meter, clock } = this.#deps;
+    if (meter === undefined) return;
+    const nowMs = clock.monotonicMs();
+    const tookMs = nowMs - this.#startMs;
+    meter.ended(this.#body, tookMs);
+    if (tookMs < meter.slowMs) return;
+    meter.slow(this.#body, {
+      tookMs,
+      requestId: this.#request.requestId,
+      rangeId: this.#range?.rangeId ?? 0,
+      node: this.#node,
+      attempts: this.#attempts,
+      searchedMs: this.#searchedMs,
+      lastAttemptMs: this.#range === undefined ? 0 : nowMs - (this.#sentMs || this.#startMs),
+      code: error?.code ?? 'OK',
+    });
   }
 
   #end(): void {

@@ -1,4 +1,4 @@
-import { list, nothing } from '../../schema/kinds.ts';
+import { bool, field, list, nothing, struct } from '../../schema/kinds.ts';
 import {
   CheckReport,
   HotRangesRequest,
@@ -53,6 +53,14 @@ export const masterSetSetting = rareMethod('master.setSetting', {
   callers: 'nodes',
   request: SetSettingRequest,
   reply: list(SettingInfo),
+});
+
+export const masterNoteRestore = rareMethod('master.noteRestore', {
+  meaning:
+    'Notes that a restore has begun, or has ended, as a condition of the cluster; answered when it is replicated.',
+  callers: 'nodes',
+  request: struct('restore', { isUnderWay: field(bool, 'It has begun, and has not ended.') }),
+  reply: nothing,
 });
 
 export const rangeStatus = rareMethod('range.status', {

@@ -1,5 +1,6 @@
 import { method } from '../../rpc/method.ts';
-import { nothing } from '../../schema/kinds.ts';
+import { field, nothing, struct, text } from '../../schema/kinds.ts';
+import type { Infer } from '../../schema/shape.ts';
 import { RangeDescriptor } from '../descriptor.ts';
 import { LockNewsKind } from '../lock-kinds.ts';
 import { ClusterView, JoinReply, JoinRequest, NodeHeartbeat, NodeHeartbeatReply } from '../master-api.ts';
@@ -113,4 +114,21 @@ export const masterDrawRevisions = rareMethod('master.drawRevisions', {
   callers: 'nodes',
   request: DrawRevisionsRequest,
   reply: DrawRevisionsReply,
+});
+
+/** The level of a node's log: `debug`, `info`, `warn` or `error`. */
+const LogLevelChange = struct('log level', {
+  level: field(text, 'The lowest level that is logged from now on; empty: it stays.'),
+});
+const LogLevelReply = struct('log levels', {
+  level: field(text, 'The lowest level that is logged now.'),
+  before: field(text, 'The level before.'),
+});
+export interface LogLevelReply extends Infer<typeof LogLevelReply> {}
+
+export const nodeLogLevel = rareMethod('node.logLevel', {
+  meaning: 'Changes the level of the log of the node that is asked, until it ends.',
+  callers: 'nodes',
+  request: LogLevelChange,
+  reply: LogLevelReply,
 });

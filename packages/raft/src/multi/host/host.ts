@@ -67,6 +67,15 @@ export interface RaftHostOptions {
    * Called from within the core: it must only record the event.
    */
   readonly trace?: (groupId: GroupId, event: TraceEvent) => void;
+  readonly times?: HostTimes | undefined;
+}
+
+/** Receives what the host measures, in ms. */
+export interface HostTimes {
+  /** From an append to the log until it is durable. */
+  appended(tookMs: number): void;
+  /** From a heartbeat to a node until its reply. */
+  roundTrip(node: NodeId, tookMs: number): void;
 }
 
 /** A `RaftHost` with its counters. */
@@ -150,6 +159,7 @@ class Host implements NodeRaftHost {
       send: (node, frame) => this.#sendHeartbeat(node, frame),
       begun: () => this.#ticker.wakeWithin(this.#ticksToBeat),
       receiver: (groupId) => this.#groups.get(groupId),
+      answered: (node, sent) => given.times?.roundTrip(node, clock.monotonicMs() - sent.monotonicMs),
     });
     this.#waitingAppends = new WaitingAppends({ clock, intervalMs: options.appendReviewMs, guard });
     this.#leaseClock = new LeaseClock({
@@ -323,7 +333,10 @@ class Host implements NodeRaftHost {
 
   #write(appends: Outbox['appends'], marks: Outbox['marks'], durable?: () => void): void {
     this.#appended++;
+    const { times, clock } = this.#given;
+    const startMs = times === undefined ? 0 : clock.monotonicMs();
     this.#given.log.append(appends, () => {
+      times?.appended(clock.monotonicMs() - startMs);
       this.#durable++;
       this.#logWatch.moved();
       this.#guard(() =>

@@ -22,6 +22,8 @@ export interface HostStats {
   messagesUnknown: number;
   /** Messages whose sender's replica lives on another node. */
   messagesMisplaced: number;
+  /** Replicas that learned of another leader of their group, themselves included. */
+  leaderChanges: number;
   appends: number;
   /** Turns of a group whose entries did not go to all of its followers at once. */
   appendsDelayed: number;
@@ -85,6 +87,7 @@ export function newStats(): HostStats {
     heartbeatsRefused: 0,
     messagesUnknown: 0,
     messagesMisplaced: 0,
+    leaderChanges: 0,
     appends: 0,
     appendsDelayed: 0,
     entriesProposed: 0,

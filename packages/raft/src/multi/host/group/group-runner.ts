@@ -70,6 +70,8 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
   #restart: GroupAppend | undefined;
   readonly #merged: MergedFollowers;
   #closed = false;
+  /** The last leader that was known; 0 before the first. */
+  #lastLeader = 0;
 
   constructor(host: HostContext, options: GroupOptions) {
     const { groupId, replicaId, applied, recovered } = options;
@@ -416,6 +418,10 @@ export class GroupRunner implements GroupHandle, EntryOwner, HeartbeatSender, He
   }
 
   #roleChanged(change: { readonly role: Role; readonly term: number; readonly leader: ReplicaId }): void {
+    if (change.leader !== 0 && change.leader !== this.#lastLeader) {
+      this.#lastLeader = change.leader;
+      this.#host.stats.leaderChanges++;
+    }
     this.snapshots.roleChanged({ leads: change.role === 'leader', term: change.term });
     this.#apply.roleChanged(change);
   }

@@ -50,6 +50,8 @@ export interface HeartbeatsOptions {
   /** There was nothing to send, and now there is: `beat` has to be called at the interval. */
   readonly begun: () => void;
   readonly receiver: (groupId: GroupId) => HeartbeatReceiver | undefined;
+  /** A node has answered a heartbeat that was sent then. */
+  readonly answered?: (node: NodeId, sent: Moment) => void;
 }
 
 /** The heartbeats of a node, to and from all its peers. */
@@ -104,7 +106,8 @@ export class Heartbeats {
 
   receive(from: NodeId, frame: HeartbeatFrame): void {
     if (frame.type === 'reply') {
-      this.#outgoing.get(from)?.replied(frame);
+      const sent = this.#outgoing.get(from)?.replied(frame);
+      if (sent !== undefined) this.#options.answered?.(from, sent);
       return;
     }
     let incoming = this.#incoming.get(from);
@@ -167,9 +170,10 @@ class Outgoing {
     return { type: 'heartbeat', bootId: this.#bootId, sequence: this.#sequence, groups: this.#groups };
   }
 
-  replied({ bootId, sequence, replierBootId, refused }: HeartbeatReply): void {
+  /** Returns when the heartbeat was sent; undefined if the reply does not count. */
+  replied({ bootId, sequence, replierBootId, refused }: HeartbeatReply): Moment | undefined {
     const sent = this.#sentAt(sequence);
-    if (bootId !== this.#bootId || sent === undefined) return; // M3
+    if (bootId !== this.#bootId || sent === undefined) return undefined; // M3
     if (replierBootId !== this.#peerBootId) {
       const first = this.#peerBootId === undefined;
       this.#peerBootId = replierBootId;
@@ -181,10 +185,12 @@ class Outgoing {
       if (no?.has(sender.groupId) === true) sender.heartbeatRefused(follower);
       else sender.heartbeatAnswered(follower, sent);
     }
+    return sent;
   }
 
-  #refuseAll(): void {
+  #refuseAll(): undefined {
     for (const { sender, follower } of this.#members.values()) sender.heartbeatRefused(follower);
+    return undefined;
   }
 
   #sentAt(sequence: number): Moment | undefined {

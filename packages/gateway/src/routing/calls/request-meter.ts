@@ -1,0 +1,90 @@
+/**
+ * Measures requests to ranges, and logs slow ones.
+ *
+ * RM1. A request that waits for something to happen (a lock, the end of a grant) is not measured: its time says nothing
+ *      about the cluster. `remora_lock_wait_seconds` has the waits for locks.
+ * RM2. A measurement costs one reading of the clock and one addition; nothing is allocated.
+ * RM3. Slow requests come in crowds, so at most one line of each kind is logged in a minute (`RareLog`).
+ */
+import { type Clock, type Histogram, type Logger, type Metrics, RareLog } from '@remora/base';
+import type { RangeRequest } from '@remora/protocol';
+
+type Body = RangeRequest['body'] | undefined;
+
+export interface RequestMeterDeps {
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** A request that takes this long is logged; 0: none is. */
+  readonly slowMs: number;
+}
+
+/** Where the time of a request went. */
+export interface RequestTimes {
+  readonly tookMs: number;
+  /** The leader's line about the same command has it, too. Empty for queries. */
+  readonly requestId: string;
+  /** The range and node that it was sent to last; 0: it was not sent. */
+  readonly rangeId: number;
+  readonly node: number;
+  readonly attempts: number;
+  /** The time in which no leader of the range was known. */
+  readonly searchedMs: number;
+  /** The time since the last attempt was sent. */
+  readonly lastAttemptMs: number;
+  readonly code: string;
+}
+
+export class RequestMeter {
+  readonly slowMs: number;
+  readonly #seconds: Histogram;
+  readonly #kinds = new Map<string, Histogram>();
+  readonly #log: RareLog;
+
+  constructor({ metrics, clock, logger, slowMs }: RequestMeterDeps) {
+    this.slowMs = slowMs === 0 ? Number.POSITIVE_INFINITY : slowMs;
+    this.#log = new RareLog(clock, logger);
+    this.#seconds = metrics.histogram({
+      name: 'remora_request_seconds',
+      help: "Time of requests to ranges, from this gateway's first attempt to the answer, by kind.",
+      labels: ['kind'],
+    });
+  }
+
+  ended(body: Body, tookMs: number): void {
+    const kind = kindOf(body);
+    let histogram = this.#kinds.get(kind);
+    if (histogram === undefined) {
+      histogram = this.#seconds.labels(kind);
+      this.#kinds.set(kind, histogram);
+    }
+    histogram.observe(tookMs / 1_000);
+  }
+
+  slow(body: Body, times: RequestTimes): void {
+    const kind = kindOf(body);
+    const { tookMs, searchedMs, lastAttemptMs, ...rest } = times;
+    const rounded = {
+      tookMs: Math.round(tookMs),
+      searchedMs: Math.round(searchedMs),
+      lastAttemptMs: Math.round(lastAttemptMs),
+    };
+    this.#log.warn(kind, { kind, ...rounded, ...rest }, 'a request was slow');
+  }
+}
+
+/** From a closed set: it is the value of a label. */
+export function kindOf(body: Body): string {
+  if (body === undefined) return 'unsent';
+  switch (body.kind) {
+    case 'recall':
+      return 'recall';
+    case 'query':
+      return body.query.type;
+    default: {
+      const { command } = body;
+      if (command.type === 'kv') return command.op.type;
+      return command.type === 'lock' ? command.command.type : command.type;
+    }
+  }
+}
