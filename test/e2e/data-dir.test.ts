@@ -63,14 +63,14 @@ test('a data directory that another process uses is refused, and the message nam
 
 test('a port that is taken is named with its flag', async () => {
   const spare = await cluster.addJoining();
-  const { code, says } = await refusal(spare, { 'client-port': String(cluster.node(1).ports.client) });
+  const { code, says } = await refusal(spare, { 'client-listen': `127.0.0.1:${cluster.node(1).ports.client}` });
   expect(code).toBe(PORT_TAKEN);
-  expect(says).toMatch(new RegExp(`${cluster.node(1).ports.client}.*--client-port`));
+  expect(says).toMatch(new RegExp(`${cluster.node(1).ports.client}.*--client-listen`));
 });
 
 test('options that contradict one another are refused before anything is touched', async () => {
   const spare = await cluster.addJoining();
-  const { code, says } = await refusal(spare, { 'listen-host': '0.0.0.0' });
+  const { code, says } = await refusal(spare, { 'client-listen': '0.0.0.0:7480' });
   expect(code).toBe(USAGE);
   expect(says).toContain('--insecure');
 });

@@ -70,9 +70,9 @@ class Bed {
       name: `n${n}`,
       dataDir: join(this.dir, `n${n}`),
       initialCluster: NAMES.map((name, i) => `${name}=${HOST}:${this.peerPorts[i]}`).join(','),
-      peerPort: String(this.peerPorts[n - 1]),
-      clientPort: String(this.#ports[n - 1]),
-      httpPort: String(this.#ports[n + 2]),
+      peerListen: `${HOST}:${this.peerPorts[n - 1]}`,
+      clientListen: `${HOST}:${this.#ports[n - 1]}`,
+      httpListen: `${HOST}:${this.#ports[n + 2]}`,
       healthListen: `${HOST}:${this.#ports[n + 5]}`,
     };
     return parseOptions(nodeSchema, { flags });

@@ -7,7 +7,7 @@ import { createProgram } from './program.ts';
 import type { Shell } from './shell.ts';
 
 const SECURE = {
-  ...{ listenHost: '10.0.0.1', tlsCert: 'n1.crt', tlsKey: 'n1.key', tlsClientCa: 'ca.crt' },
+  ...{ ...listening('10.0.0.1'), tlsCert: 'n1.crt', tlsKey: 'n1.key', tlsClientCa: 'ca.crt' },
   ...{ tlsClientCertificates: 'required', tlsPeerCert: 'p.crt', tlsPeerKey: 'p.key', tlsPeerCa: 'peer-ca.crt' },
 };
 const JOINS_SECURELY = { ...SECURE, join: '10.0.0.2:7481' };
@@ -58,8 +58,23 @@ describe('relations', () => {
       says: '--snapshot-bytes-per-second-busy must be 0 or at least 1MiB',
     },
     { name: 'snapshots without a limit', given: { snapshotBytesPerSecondMax: '0' }, says: undefined },
-    { name: 'two ports are the same', given: { httpPort: '7480' }, says: '--client-port must differ' },
-    { name: 'probes at the HTTP port', given: { healthListen: '127.0.0.1:7482' }, says: '--client-port must differ' },
+    { name: 'two ports are the same', given: { httpListen: '127.0.0.1:7480' }, says: '--client-listen must differ' },
+    { name: 'probes at the HTTP port', given: { healthListen: '127.0.0.1:7482' }, says: '--client-listen must differ' },
+    {
+      name: 'probes at the HTTP port of all addresses',
+      given: { healthListen: '[::]:7482' },
+      says: '--client-listen must',
+    },
+    { name: 'one port on two addresses', given: { healthListen: '127.0.0.2:7482' }, says: undefined },
+    { name: 'IPv6', given: listening('[::1]'), says: undefined },
+    { name: 'IPv6 without brackets', given: { peerListen: '::1:7481' }, says: 'such as 127.0.0.1:7480 or [::1]:7480' },
+    { name: 'a host without a port', given: { peerListen: '127.0.0.1' }, says: 'expected an address as host:port' },
+    { name: 'a public address for HTTP alone', given: { httpListen: '10.0.0.1:7482' }, says: '--insecure clients' },
+    {
+      name: 'a public address for nodes alone',
+      given: { peerListen: '10.0.0.1:7481', insecure: 'peers' },
+      says: undefined,
+    },
     { name: 'probes from anywhere without --insecure', given: { healthListen: '0.0.0.0:7483' }, says: undefined },
     { name: 'names of a proxy', given: { httpAllowedHosts: 'remora.example.com,Lb.' }, says: undefined },
     {
@@ -67,10 +82,10 @@ describe('relations', () => {
       given: { httpAllowedHosts: 'remora.example.com:80' },
       says: 'expected a host name without a port',
     },
-    { name: 'a public address with nothing', given: { listenHost: '10.0.0.1' }, says: '--insecure clients' },
+    { name: 'a public address with nothing', given: listening('10.0.0.1'), says: '--insecure clients' },
     {
       name: 'a public address with everything left open',
-      given: { listenHost: '10.0.0.1', insecure: 'clients,peers,anonymous' },
+      given: { ...listening('10.0.0.1'), insecure: 'clients,peers,anonymous' },
       says: undefined,
     },
     { name: 'a public address with TLS and client certificates', given: { ...SECURE }, says: undefined },
@@ -101,7 +116,7 @@ describe('relations', () => {
     },
     {
       name: 'a public address with a password for root and plain text',
-      given: { listenHost: '10.0.0.1', initialRootPasswordFile: 'pw' },
+      given: { ...listening('10.0.0.1'), initialRootPasswordFile: 'pw' },
       says: '--insecure clients',
     },
     {
@@ -148,7 +163,7 @@ describe('relations', () => {
     },
     {
       name: 'all addresses without an advertised one',
-      given: { listenHost: '0.0.0.0', insecure: 'clients,peers,anonymous' },
+      given: { ...listening('0.0.0.0'), insecure: 'clients,peers,anonymous' },
       says: '--advertise-peer must be set',
     },
     {
@@ -208,7 +223,7 @@ test('others are told the listening address unless an advertised one is given', 
 test('HTTP clients may ask for a node by its listening and advertised names, and by those allowed', () => {
   const flags = {
     ...{
-      listenHost: 'n1.internal',
+      ...listening('n1.internal'),
       insecure: 'clients,peers,anonymous',
       advertiseClient: '10.0.0.1:80',
       advertiseHttp: 'Web.Example:80',
@@ -305,3 +320,7 @@ describe('the configuration file', () => {
     expect(() => parseConfig('remora.yaml', text)).toThrow('remora.yaml');
   });
 });
+
+function listening(host: string) {
+  return { clientListen: `${host}:7480`, peerListen: `${host}:7481`, httpListen: `${host}:7482` };
+}

@@ -95,7 +95,7 @@ export class PageRunner {
 
   /** PR2. */
   #placed(code: string): string {
-    const [, machine = '0'] = /--listen-host 10\.0\.0\.(\d+)/.exec(code) ?? [];
+    const [, machine = '0'] = /--client-listen 10\.0\.0\.(\d+)/.exec(code) ?? [];
     const ours = Object.entries(this.#others).reduce((text, [from, to]) => text.replaceAll(from, to), code);
     return ours
       .replaceAll('npx remora', 'remora')
@@ -104,7 +104,7 @@ export class PageRunner {
         const name = PORT_KINDS[Number(kind)];
         return ports === undefined || name === undefined ? address : `127.0.0.1:${ports[name]}`;
       })
-      .replaceAll(/(--listen-host 10\.0\.0\.\d+)/g, `$1 --health-listen 10.0.0.${machine}:7483`)
+      .replaceAll(/(--client-listen 10\.0\.0\.\d+:7480)/g, `$1 --health-listen 10.0.0.${machine}:7483`)
       .replaceAll(/10\.0\.0\.(\d+)/g, `${this.#network}.$1`)
       .replaceAll('/var/lib/remora', join(this.dir, `machine-${machine}`));
   }

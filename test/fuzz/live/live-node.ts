@@ -60,9 +60,9 @@ export class LiveNode {
     const options = parseOptions(nodeSchema, {
       flags: {
         dataDir: dir,
-        clientPort: String(clientPort),
-        peerPort: String(peerPort),
-        httpPort: String(httpPort),
+        clientListen: `${HOST}:${clientPort}`,
+        peerListen: `${HOST}:${peerPort}`,
+        httpListen: `${HOST}:${httpPort}`,
         healthListen: `${HOST}:${healthPort}`,
       },
     });

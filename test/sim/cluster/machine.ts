@@ -117,9 +117,9 @@ function nodeOptionsOf({ machine, cluster, disksBefore, founder }: StorageOption
     flags: {
       name: founder || disksBefore === 0 ? `n${machine.id}` : `n${machine.id}.${disksBefore}`,
       roles: (founder ? machine.roles : rolesOfNew(machine)).join(','),
-      clientPort: String(client),
-      peerPort: String(peer),
-      httpPort: String(http),
+      clientListen: `127.0.0.1:${client}`,
+      peerListen: `127.0.0.1:${peer}`,
+      httpListen: `127.0.0.1:${http}`,
       healthListen: `127.0.0.1:${health}`,
       ...(founder
         ? { initialCluster: founders.map((one) => `n${one.id}=${peerAddress(one)}`).join(',') }

@@ -15,7 +15,8 @@ Examples:
     $ remora node --data-dir ./data
 
   Run the first of three machines (on the others, use --name n2 and n3 and their addresses):
-    $ remora node --name n1 --data-dir /var/lib/remora --listen-host 10.0.0.1 \\
+    $ remora node --name n1 --data-dir /var/lib/remora \\
+        --client-listen 10.0.0.1:7480 --peer-listen 10.0.0.1:7481 --http-listen 10.0.0.1:7482 \\
         --tls-cert n1.crt --tls-key n1.key --tls-client-ca ca.crt --tls-client-certificates required \\
         --tls-peer-cert n1-peer.crt --tls-peer-key n1-peer.key --tls-peer-ca peer-ca.crt \\
         --cluster-token prod-7f3a \\

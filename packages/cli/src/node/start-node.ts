@@ -8,6 +8,7 @@ import {
   type Connector,
   DISK_FULL_ADVICE,
   DiskFailedError,
+  formatAddress,
   type Logger,
   nodeClock,
   nodeDisk,
@@ -216,13 +217,13 @@ class ProcessPeers implements Peers {
   }
 
   #bind(rpc: RpcService) {
-    const { listenHost: host, peerPort: port } = this.#options;
+    const { host, port } = this.#options.peerListen;
     const services = [...this.#raft.services, rpc];
     const { clock, logger } = this.#parts;
     const input = { ...inputLimitsOf(this.#options), strangers: STRANGER_LIMITS };
     const secure = this.#parts.tls.port('peer');
     return openFramePort({ clock, logger, host, port, services, input, secure }).catch((cause: unknown) => {
-      const message = `cannot listen on ${host}:${port}; is the port in use? Choose another --peer-port`;
+      const message = `cannot listen on ${formatAddress({ host, port })}; is the port in use? Choose another --peer-listen`;
       throw new CommandError('portTaken', message, { cause });
     });
   }
