@@ -25,11 +25,66 @@ export const PEER_RULES: readonly RuleMutation[] = [
     name: 'answer-with-the-incarnation',
     rule: 'an incarnation leaves a node only in the hellos by which it calls others (socket-rpc.ts G3)',
     file: 'packages/protocol/src/rpc/node/socket-rpc.ts',
-    find: '{ digest: incarnationDigest(incarnation) }',
-    replace: '{ digest: incarnation }',
+    find: 'const digest = incarnationDigest(incarnation);',
+    replace: 'const digest = incarnation;',
     killedBy: {
       file: STRANGERS,
       test: 'a caller that names the cluster hears a digest of the incarnation in its answer',
+    },
+  },
+  {
+    name: 'strangers-name-addresses',
+    rule: 'only verified nodes are believed about their address (peer-addresses.ts PA3)',
+    file: 'packages/cli/src/node/cluster/peer-identities.ts',
+    find: 'nodeId === this.#deps.self.nodeId || this.#digestOf(nodeId) !== digest',
+    replace: 'nodeId === this.#deps.self.nodeId',
+    killedBy: {
+      file: IDENTITIES,
+      test: 'only a node whose incarnation is known is believed about its address (PA3)',
+    },
+  },
+  {
+    name: 'one-address-for-ever',
+    rule: 'each failed attempt makes the next address the current one (peer-addresses.ts PA2)',
+    file: 'packages/cli/src/node/cluster/peer-addresses.ts',
+    find: 'if (following !== undefined) this.#current',
+    replace: 'if (following === undefined) this.#current',
+    killedBy: {
+      file: 'packages/cli/src/node/cluster/peer-addresses.test.ts',
+      test: 'changes with each failed attempt, and all of them have their turn (PA2)',
+    },
+  },
+  {
+    name: 'another-founding-list',
+    rule: 'until the masters have named a founder, its options must make the stored id (data-dir.ts I6)',
+    file: 'packages/cli/src/node/files/data-dir.ts',
+    find: 'if (taken || founders === undefined ||',
+    replace: 'if (founders !== undefined ||',
+    killedBy: {
+      file: 'packages/cli/src/node/files/data-dir.test.ts',
+      test: 'a directory is refused to a node with other founders, before the cluster is founded (I1, I6)',
+    },
+  },
+  {
+    name: 'founders-compared-for-ever',
+    rule: 'once the masters have named a founder, its options are not compared any more (data-dir.ts I6)',
+    file: 'packages/cli/src/node/files/data-dir.ts',
+    find: 'if (taken || founders === undefined ||',
+    replace: 'if (founders === undefined ||',
+    killedBy: {
+      file: 'packages/cli/src/node/files/data-dir.test.ts',
+      test: 'once the masters have named a founder, its options may name other addresses, or none (I6)',
+    },
+  },
+  {
+    name: 'a-second-cluster-beside-the-first',
+    rule: 'a member that refuses a node that was never named ends it (peer-refusal-policy.ts ST3)',
+    file: 'packages/cli/src/node/cluster/peer-refusal-policy.ts',
+    find: "return code !== 'UNAUTHENTICATED' || !this.#met;",
+    replace: "return code === 'NODE_CONFLICT' || !this.#met;",
+    killedBy: {
+      file: 'packages/cli/src/node/cluster/peer-refusal-policy.test.ts',
+      test: 'has met a member: only its certificate is known to be good (ST3)',
     },
   },
   {

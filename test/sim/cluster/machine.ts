@@ -5,7 +5,7 @@
 import { parseOptions, SeededRandom } from '@remora/base';
 import { SimDisk } from '@remora/base/testing';
 import { localPorts } from '../../../packages/cli/src/local-ports.ts';
-import { foundersOf } from '../../../packages/cli/src/node/cluster/cluster-identity.ts';
+import { plannedFounding } from '../../../packages/cli/src/node/cluster/cluster-identity.ts';
 import { type NodeOptions, nodeSchema } from '../../../packages/cli/src/node-options.ts';
 import type { MemoryMedium } from '../../../packages/dataserver/src/testing/memory-store.ts';
 import type { SimLoop } from '../common/env/loop.ts';
@@ -64,10 +64,10 @@ export class Storage {
     this.disk = new SimDisk({ random: this.random, clock: loop, latencyMs: cluster.diskMs });
     this.durable = new DurableLog(this.disk, LOG_DIR);
     this.nodeOptions = nodeOptionsOf(options);
-    const founders = foundersOf(this.nodeOptions);
+    const founders = plannedFounding(this.nodeOptions);
     this.records = new SimRecords({
       incarnation: `machine ${machine.id}, disk ${disksBefore}`,
-      ...(founders !== undefined && { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
+      ...(founders && { clusterId: founders.clusterId, nodeId: founders.ownNodeId, founders: founders.names }),
     });
   }
 

@@ -31,7 +31,7 @@ import {
 import { CommandError } from '../exit-codes.ts';
 import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
 import { Closers } from './closers.ts';
-import { type Founders, foundersOf, shownClusterId } from './cluster/cluster-identity.ts';
+import { type Founders, recordedFounding, shownClusterId } from './cluster/cluster-identity.ts';
 import { ExposureCheck } from './cluster/exposure-check.ts';
 import { foundingPlan, isFresh } from './cluster/founding.ts';
 import { joinCluster } from './cluster/join.ts';
@@ -68,7 +68,13 @@ export async function assembleNode(
   platform: NodePlatform,
   signal: AbortSignal,
 ): Promise<AssembledNode> {
-  const node = new Node({ ...platform, platform, options, founders: foundersOf(options), signal });
+  const node = new Node({
+    ...platform,
+    platform,
+    options,
+    founders: recordedFounding(platform.records.identity),
+    signal,
+  });
   try {
     await node.start();
     return node;
@@ -269,7 +275,7 @@ class Node implements AssembledNode {
 
   // -------------------------------------------------------------------------------------------- identity
 
-  /** Returns this node's identity: from its options if it founds the cluster, otherwise from the cluster. */
+  /** Returns this node's identity: from its data directory, or from the cluster that it joins now. */
   async #identify(): Promise<NodeDescriptor> {
     const { options, platform, records, founders } = this.#parts;
     const addresses = advertised(options);
@@ -284,7 +290,7 @@ class Node implements AssembledNode {
     };
     let { clusterId, nodeId } = records.identity;
     if (clusterId === undefined || nodeId === undefined) {
-      if (founders !== undefined) throw new CommandError('internal', 'a founder knows its id from its options');
+      if (founders !== undefined) throw new CommandError('internal', 'a founder knows its id from its data directory');
       ({ clusterId, nodeId } = await joinCluster(options, { ...base, nodeId: 0 }, this.#parts));
       this.#standing.joined();
       await records.assign({ clusterId, nodeId });
@@ -294,8 +300,8 @@ class Node implements AssembledNode {
     return { ...base, nodeId };
   }
 
-  #identity({ incarnation }: NodeDescriptor): LinkIdentity {
-    return { clusterId: this.#clusterId, nodeId: this.#nodeId, incarnation };
+  #identity({ incarnation, peerAddress: address }: NodeDescriptor): LinkIdentity {
+    return { clusterId: this.#clusterId, nodeId: this.#nodeId, incarnation, address };
   }
 
   #currentView(): ClusterView {
@@ -342,6 +348,7 @@ class Node implements AssembledNode {
       ...{ self, askFounder },
       named: (nodeId) => this.#cluster.named(nodeId),
       registered: (nodeId) => this.#cluster.registered(nodeId),
+      hinted: (nodeId) => this.#cluster.hinted(nodeId),
       trustDomain: () => this.#parts.platform.trustDomain?.(),
       isFounder: (nodeId) => this.#cluster.isFounder(nodeId),
       askMasters: () => this.#agent?.hurry(),
@@ -362,11 +369,15 @@ class Node implements AssembledNode {
   #peers(descriptor: NodeDescriptor, identities: PeerIdentities): Peers {
     return this.#parts.platform.openPeers({
       self: this.#identity(descriptor),
-      resolveAddress: (nodeId) => this.#cluster.address(nodeId),
+      resolveAddress: (nodeId) => this.#cluster.addresses.next(nodeId),
+      onUnreached: (nodeId, address) => this.#cluster.addresses.failed(nodeId, address),
       identify: (peer, certificate) => identities.identify(peer, certificate),
       verify: (answer) => identities.checkAnswer(answer),
       onRefused: (by, refusal) => this.#standing.refused(`node ${by}`, refusal),
-      onMet: () => this.#standing.met(),
+      onMet: ({ nodeId, address }) => {
+        this.#standing.met();
+        if (address !== undefined) this.#cluster.addresses.told(nodeId, address);
+      },
     });
   }
 
@@ -404,10 +415,16 @@ class Node implements AssembledNode {
     const dialer = createDialer({
       localNodeId: this.#nodeId,
       registry,
-      resolveAddress: (nodeId) => this.#cluster.address(nodeId),
+      resolveAddress: (nodeId) => this.#cluster.addresses.next(nodeId),
+      onUnreached: (nodeId, address) => this.#cluster.addresses.failed(nodeId, address),
       connect: (target) => {
         const by = target.nodeId === 0 ? `the node at ${target.address}` : `node ${target.nodeId}`;
-        const link = platform.connect(target, self, (answer) => identities.checkAnswer(answer));
+        const link = platform.connect(target, self, (answer) => {
+          const refusal = identities.checkAnswer(answer);
+          const { address, nodeId } = answer;
+          if (address !== undefined && identities.isKnown(answer)) this.#cluster.addresses.told(nodeId, address);
+          return refusal;
+        });
         return this.#standing.over(link, by);
       },
       clock,
@@ -489,7 +506,7 @@ class Node implements AssembledNode {
       ...{ clock, dialer },
       seeds: options.join.map(formatAddress),
       masters: this.#cluster.firstIds,
-      reachable: (nodeId) => this.#cluster.address(nodeId) !== undefined,
+      reachable: (nodeId) => this.#cluster.addresses.next(nodeId) !== undefined,
       leaderHere: () => seat.master?.leader ?? 0,
     });
   }

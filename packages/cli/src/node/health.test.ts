@@ -36,7 +36,7 @@ class Bed {
     const bed = this;
     this.health = new NodeHealth({
       ...{ clock: this.clock, nodeId: 1, name: 'n1', reserveBytes: 100 * MIB },
-      founders: { clusterId: 'c', members, ownNodeId: 1 },
+      founders: { clusterId: 'c', names: ['n1', 'n2', 'n3'], ownNodeId: 1 },
       cluster: {
         get view() {
           return bed.#view();

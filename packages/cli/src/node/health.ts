@@ -209,7 +209,7 @@ export class NodeHealth {
   /** According to the masters' last answer; before that, the founders of the cluster. */
   #masterNames(): readonly { readonly nodeId: number; readonly name: string }[] {
     const { cluster, founders } = this.#deps;
-    if (cluster.view === undefined) return (founders?.members ?? []).map(({ name }, i) => ({ nodeId: i + 1, name }));
+    if (cluster.view === undefined) return (founders?.names ?? []).map((name, i) => ({ nodeId: i + 1, name }));
     const masters = cluster.view.nodes.filter(({ descriptor }) => descriptor.roles.includes('master'));
     return masters.map(({ descriptor }) => descriptor).sort((a, b) => a.nodeId - b.nodeId);
   }

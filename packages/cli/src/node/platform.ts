@@ -102,6 +102,8 @@ export interface PeersDeps {
   readonly self: LinkIdentity;
   /** Returns the current `host:port` of a node. */
   readonly resolveAddress: (nodeId: NodeId) => string | undefined;
+  /** An attempt to reach the node at this address has failed. */
+  readonly onUnreached: (nodeId: NodeId, address: string) => void;
   /** Returns the caller, which is of this cluster and has an id above 0; or why it is refused. */
   readonly identify: (peer: LinkIdentity, certificate?: CertificateNames) => Caller | ServiceError;
   /** Returns why an answering peer is not the one that it claims to be. */
@@ -109,7 +111,7 @@ export interface PeersDeps {
   /** A peer refused this node. */
   readonly onRefused: (by: NodeId, refusal: PeerRefusal) => void;
   /** An accepted peer of the same cluster has reached this node. */
-  readonly onMet: () => void;
+  readonly onMet: (peer: { readonly nodeId: NodeId; readonly address?: string | undefined }) => void;
 }
 
 export interface PeerRefusal {

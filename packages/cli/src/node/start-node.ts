@@ -37,7 +37,7 @@ import { inputLimitsOf, type NodeOptions } from '../node-options.ts';
 import { VERSION } from '../version.ts';
 import { assembleNode } from './assemble.ts';
 import { auditMetrics } from './audit-metrics.ts';
-import { foundersOf } from './cluster/cluster-identity.ts';
+import { plannedFounding } from './cluster/cluster-identity.ts';
 import { openAuditFile } from './files/audit-file.ts';
 import { type DataDir, openDataDir } from './files/data-dir.ts';
 import { diskSpace } from './files/disk-space.ts';
@@ -57,12 +57,11 @@ export async function startNode(
   const random = nodeRandom();
   const logger = root.child({ node: options.name });
   const tls = await NodeTls.open(options, { clock, logger });
-  const founders = foundersOf(options);
   const dataDir = await openDataDir({
     dir: options.dataDir,
     name: options.name,
     random,
-    ...(founders === undefined ? {} : { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
+    planned: plannedFounding(options),
   }).catch(sayIfStorage);
   await warnOfLooseMode(dataDir.path, 'the data directory', logger);
   const audit = await openAuditLog(options, { clock, logger });
@@ -188,6 +187,7 @@ class ProcessPeers implements Peers {
     this.#raft = createSocketTransport({
       local: deps.self,
       resolveAddress: deps.resolveAddress,
+      onUnreached: deps.onUnreached,
       clock: parts.clock,
       random: parts.random,
       logger: parts.logger,

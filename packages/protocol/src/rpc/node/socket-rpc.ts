@@ -47,6 +47,8 @@ export interface LinkIdentity {
   readonly clusterId: string;
   readonly nodeId: number;
   readonly incarnation: string;
+  /** `host:port` where others reach it, as it says. Not part of its identity. */
+  readonly address?: string | undefined;
 }
 
 /** The identity that a node presents to its callers. */
@@ -58,6 +60,8 @@ export interface LinkAnswer {
   readonly digest: string;
   /** Its certificate; undefined without TLS. */
   readonly certificate?: CertificateNames | undefined;
+  /** `host:port` where others reach it, as it says; undefined if it does not. */
+  readonly address?: string | undefined;
 }
 
 /** A one-way function: it distinguishes incarnations and reveals none. */
@@ -160,9 +164,10 @@ function callerHello({ clusterId, nodeId, incarnation }: LinkIdentity): Hello {
 }
 
 /** G3. */
-function answerTo(peer: LinkIdentity, { clusterId, nodeId, incarnation }: LinkIdentity): Hello {
+function answerTo(peer: LinkIdentity, { clusterId, nodeId, incarnation, address }: LinkIdentity): Hello {
   if (peer.clusterId !== clusterId) return rpcHello('', 0, {});
-  return rpcHello(clusterId, nodeId, { digest: incarnationDigest(incarnation) });
+  const digest = incarnationDigest(incarnation);
+  return rpcHello(clusterId, nodeId, { digest, ...(address === undefined ? {} : { address }) });
 }
 
 function rpcHello(cluster: string, nodeId: number, rest: Hello): Hello {
@@ -208,7 +213,8 @@ function checkKnown(
 ): ServiceError | undefined {
   const { nodeId } = readIdentity(hello);
   if (local.clusterId === '' || nodeId === 0) return undefined;
-  const cause = verify({ nodeId, wanted: nodeId === wanted, digest: hello.digest ?? '' });
+  const { digest = '', address: said } = hello;
+  const cause = verify({ nodeId, wanted: nodeId === wanted, digest, address: said });
   if (cause === undefined) return undefined;
   return new ServiceError('UNAVAILABLE', `${address}: ${cause.message}`, { cause });
 }
