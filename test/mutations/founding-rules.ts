@@ -74,7 +74,8 @@ export const FOUNDING_RULES: readonly RuleMutation[] = [
     rule: 'a node beyond loopback does not join a cluster without authentication (exposure-check.ts EX1)',
     file: EXPOSURE,
     find: 'if (exposed !== undefined && isFirst && isNew && options.join.length > 0 && known.isOff && !isIntended) {',
-    replace: 'if (exposed !== undefined && isFirst && isNew && options.join.length > 9 && known.isOff && !isIntended) {',
+    replace:
+      'if (exposed !== undefined && isFirst && isNew && options.join.length > 9 && known.isOff && !isIntended) {',
     killedBy: {
       file: EXPOSURE_TEST,
       test: 'a node does not join a cluster without authentication beyond loopback, unless it is allowed (EX1)',

@@ -44,6 +44,17 @@ export const PEER_RULES: readonly RuleMutation[] = [
     },
   },
   {
+    name: 'others-name-founders',
+    rule: 'nobody else chooses the address of a founder that the masters have not named (peer-addresses.ts PA3)',
+    file: 'packages/cli/src/node/cluster/peer-addresses.ts',
+    find: 'if (written === undefined || this.#deps.registered(nodeId) === undefined) return;',
+    replace: 'if (written === undefined) return;',
+    killedBy: {
+      file: 'packages/cli/src/node/cluster/peer-addresses.test.ts',
+      test: 'of a node that the masters have not named is not what another node says (PA3)',
+    },
+  },
+  {
     name: 'one-address-for-ever',
     rule: 'each failed attempt makes the next address the current one (peer-addresses.ts PA2)',
     file: 'packages/cli/src/node/cluster/peer-addresses.ts',

@@ -5,7 +5,7 @@ import { clientTlsMode } from './tls-options.ts';
 export const INSECURITIES = ['clients', 'peers', 'anonymous'] as const;
 
 /** An address that only this machine reaches. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 

@@ -66,6 +66,13 @@ describe('relations', () => {
       says: '--client-listen must',
     },
     { name: 'one port on two addresses', given: { healthListen: '127.0.0.2:7482' }, says: undefined },
+    { name: 'a reserve without room for the log', given: { diskReserve: '31MiB' }, says: '--disk-reserve must be 0' },
+    { name: 'no reserve', given: { diskReserve: '0' }, says: undefined },
+    {
+      name: 'a drain that outlasts the stop',
+      given: { drainDelay: '10s' },
+      says: '--drain-delay must be less than --shutdown-timeout',
+    },
     { name: 'IPv6', given: listening('[::1]'), says: undefined },
     { name: 'IPv6 without brackets', given: { peerListen: '::1:7481' }, says: 'such as 127.0.0.1:7480 or [::1]:7480' },
     { name: 'a host without a port', given: { peerListen: '127.0.0.1' }, says: 'expected an address as host:port' },
@@ -232,6 +239,27 @@ test('HTTP clients may ask for a node by its listening and advertised names, and
   };
   const names = ['n1.internal', 'web.example', 'probe.internal', 'lb.example', '10.0.0.1'];
   expect(httpNames(parseOptions(nodeSchema, { flags }))).toEqual(new Set(names));
+});
+
+describe('the variables that Kubernetes makes for services in the pods of a node', () => {
+  const services = ['', '-client', '-peer', '-http', '-health', '-data', '-name', '-log', '-tls', '-node', '-cluster'];
+  test.each(services)('do no harm if a service is named remora%s', (rest) => {
+    const name = `remora${rest}`.toUpperCase().replaceAll('-', '_');
+    const ports = { CLIENT: 7480, PEER: 7481, HTTP: 7482, HEALTH: 7483 };
+    const env = Object.fromEntries(
+      Object.entries(ports).flatMap(([port, number]) => [
+        [`${name}_SERVICE_HOST`, '10.96.0.7'],
+        [`${name}_SERVICE_PORT`, String(number)],
+        [`${name}_SERVICE_PORT_${port}`, String(number)],
+        [`${name}_PORT`, `tcp://10.96.0.7:${number}`],
+        [`${name}_PORT_${number}_TCP`, `tcp://10.96.0.7:${number}`],
+        [`${name}_PORT_${number}_TCP_PROTO`, 'tcp'],
+        [`${name}_PORT_${number}_TCP_PORT`, String(number)],
+        [`${name}_PORT_${number}_TCP_ADDR`, '10.96.0.7'],
+      ]),
+    );
+    expect(parseOptions(nodeSchema, { env })).toEqual(parseOptions(nodeSchema, {}));
+  });
 });
 
 test('nodes of a local cluster are ten ports apart', () => {

@@ -17,7 +17,7 @@ import { LOG_LEVELS } from '@remora/base/node';
 import { LOCK_LIMITS } from '@remora/dataserver';
 import { hostName } from '@remora/gateway';
 import { RANGE_RELATIONS } from '@remora/master';
-import { HOST_DEFAULTS } from '@remora/raft';
+import { HOST_DEFAULTS, SEGMENT_BYTES_DEFAULT } from '@remora/raft';
 import { areClientsKnown, INSECURITIES, isExposureAllowed } from './exposure.ts';
 import { DEFAULT_BASE_PORT, localPorts } from './local-ports.ts';
 import { hostname, label, member, NAME } from './node-option-types.ts';
@@ -32,6 +32,8 @@ const PORTS = localPorts(DEFAULT_BASE_PORT, 1);
 
 /** With a lower rate, parts of a snapshot would arrive later than a receiver waits for them. */
 const SNAPSHOT_RATE_MIN = 2 ** 20;
+/** The log makes its next segment while it writes the current one. */
+const DISK_RESERVE_MIN = 2 * SEGMENT_BYTES_DEFAULT;
 /** The size of a frame beyond the largest request in it. */
 const REQUEST_ROOM_BYTES = 4 * 2 ** 20;
 
@@ -191,7 +193,7 @@ export const nodeSchema = defineOptions({
     diskReserve: {
       type: bytes({ min: 0, max: 2 ** 50 }),
       default: 256 * 2 ** 20,
-      desc: 'Disk space to keep free. If less is free, the node refuses new values with RESOURCE_EXHAUSTED; locks, reads, deletes and compactions still work. 0: no reserve.',
+      desc: 'Disk space to keep free. If less is free, the node refuses new values with RESOURCE_EXHAUSTED; locks, reads, deletes and compactions still work. At least 32 MiB, for the log. 0: no reserve.',
       group: 'Storage',
     },
     compactionRetention: {
@@ -275,6 +277,12 @@ export const nodeSchema = defineOptions({
       desc: 'Log format: JSON for machines, plain lines for people. Logs go to standard error.',
       group: 'Logging',
     },
+    drainDelay: {
+      type: durationMs({ min: 0, max: 600_000 }),
+      default: 0,
+      desc: 'How long a stopping node still serves after /ready has turned 503 and other nodes lead, so that load balancers send clients elsewhere first.',
+      group: 'Node',
+    },
     shutdownTimeout: {
       type: durationMs({ min: 100, max: 600_000 }),
       default: 10_000,
@@ -287,6 +295,16 @@ export const nodeSchema = defineOptions({
       between: ['electionTimeout', 'heartbeatInterval'],
       holds: ({ electionTimeout, heartbeatInterval }) => electionTimeout > 2 * heartbeatInterval,
       must: 'be more than twice --heartbeat-interval',
+    },
+    {
+      between: ['diskReserve'],
+      holds: ({ diskReserve }) => diskReserve === 0 || diskReserve >= DISK_RESERVE_MIN,
+      must: 'be 0 or at least 32MiB: with less, the log could not grow while the node makes room',
+    },
+    {
+      between: ['drainDelay', 'shutdownTimeout'],
+      holds: ({ drainDelay, shutdownTimeout }) => drainDelay < shutdownTimeout,
+      must: 'be less than --shutdown-timeout, which includes it',
     },
     {
       between: ['snapshotBytesPerSecondMax'],

@@ -24,6 +24,21 @@ test('records below the level are dropped', () => {
   expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['c']);
 });
 
+test('the level of a logger and of all its children can change', () => {
+  const { logger, lines } = capture({ level: 'warn' });
+  const child = logger.child({ range: 7 }).child({ replica: 8 });
+  child.info({}, 'a');
+  logger.setLevel('debug');
+  child.debug({}, 'b');
+  logger.setLevel('error');
+  for (const one of [logger, child]) one.warn({}, 'c');
+  child.error({}, 'd');
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    expect.objectContaining({ msg: 'b', level: 'debug', range: 7, replica: 8 }),
+    expect.objectContaining({ msg: 'd' }),
+  ]);
+});
+
 test('an error is written with its stack and its cause', () => {
   const { logger, lines } = capture({ level: 'info' });
   logger.error({ error: new Error('outer', { cause: new Error('inner') }) }, 'failed');

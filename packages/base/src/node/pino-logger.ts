@@ -15,18 +15,24 @@ export interface PinoLoggerOptions {
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
+/** A logger whose lowest level can change, with that of all its children. */
+export interface LeveledLogger extends Logger {
+  setLevel(level: LogLevel): void;
+}
+
 /**
  * A logger that writes JSON lines (or readable ones); a terminal may show both (`escapeHidden`). It writes
  * synchronously, so records from before a crash are complete. An `Error` under `error` or `err` is written with its
- * stack and its causes.
+ * stack and its causes. Records that cannot be written are dropped: the reader of a pipe may be gone, and a terminal
+ * closed, and the process goes on.
  */
-export function createPinoLogger(options: PinoLoggerOptions): Logger {
-  const raw: DestinationStream = options.destination ?? pino.destination({ fd: 2, sync: true });
+export function createPinoLogger(options: PinoLoggerOptions): LeveledLogger {
+  const raw: DestinationStream = options.destination ?? standardError();
   const lineOf = options.pretty ? prettyLine : escapedLine;
   const destination = { write: (line: string) => raw.write(lineOf(line)) };
-  return pino(
+  const inner = pino(
     {
-      level: options.level,
+      level: LOG_LEVELS[0],
       base: options.fields ?? null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
@@ -34,6 +40,52 @@ export function createPinoLogger(options: PinoLoggerOptions): Logger {
     },
     destination,
   );
+  return new Leveled(inner, { rank: LOG_LEVELS.indexOf(options.level) });
+}
+
+function standardError(): DestinationStream {
+  const stream = pino.destination({ fd: 2, sync: true });
+  stream.on('error', () => {});
+  return stream;
+}
+
+type Inner = pino.Logger<never, boolean>;
+type Fields = Readonly<Record<string, unknown>>;
+const [DEBUG, INFO, WARN] = [0, 1, 2];
+
+class Leveled implements LeveledLogger {
+  readonly #inner: Inner;
+  /** Of a logger and all its children: the lowest level that is written, as an index of `LOG_LEVELS`. */
+  readonly #lowest: { rank: number };
+
+  constructor(inner: Inner, lowest: { rank: number }) {
+    this.#inner = inner;
+    this.#lowest = lowest;
+  }
+
+  setLevel(level: LogLevel): void {
+    this.#lowest.rank = LOG_LEVELS.indexOf(level);
+  }
+
+  debug(fields: Fields, message: string): void {
+    if (this.#lowest.rank <= DEBUG) this.#inner.debug(fields, message);
+  }
+
+  info(fields: Fields, message: string): void {
+    if (this.#lowest.rank <= INFO) this.#inner.info(fields, message);
+  }
+
+  warn(fields: Fields, message: string): void {
+    if (this.#lowest.rank <= WARN) this.#inner.warn(fields, message);
+  }
+
+  error(fields: Fields, message: string): void {
+    this.#inner.error(fields, message);
+  }
+
+  child(fields: Fields): Logger {
+    return new Leveled(this.#inner.child(fields), this.#lowest);
+  }
 }
 
 const HIDDEN = new Set(['time', 'level', 'msg']);

@@ -36,7 +36,7 @@ import { ExposureCheck } from './cluster/exposure-check.ts';
 import { foundingPlan, isFresh } from './cluster/founding.ts';
 import { joinCluster } from './cluster/join.ts';
 import { keptUsers } from './cluster/kept-users.ts';
-import { KnownCluster } from './cluster/known-cluster.ts';
+import { type AddressHints, KnownCluster } from './cluster/known-cluster.ts';
 import { PeerIdentities } from './cluster/peer-identities.ts';
 import { PeerRefusalPolicy } from './cluster/peer-refusal-policy.ts';
 import { serveRecovery } from './cluster/recovery-service.ts';
@@ -99,6 +99,8 @@ export interface NodeRoles {
 export interface AssembledNode extends Omit<RunningNode, 'reload'> {
   /** Absent until the node has reached this point of its start. */
   readonly roles: NodeRoles | undefined;
+  /** Takes the addresses of other nodes from these options from now on. */
+  hint(options: AddressHints): void;
 }
 
 interface NodeParts extends Pick<NodePlatform, 'clock' | 'random' | 'logger' | 'records'> {
@@ -132,6 +134,8 @@ class Node implements AssembledNode {
   #roles: NodeRoles | undefined;
   #health: NodeHealth | undefined;
   readonly #closers = new Closers();
+  /** Transfers the leaderships of this node to others. */
+  #handOverAll: () => Promise<void> = async () => {};
   #stopping: Promise<void> | undefined;
 
   constructor(parts: NodeParts) {
@@ -221,12 +225,13 @@ class Node implements AssembledNode {
     const authenticator = new Authenticator({ known: this.#auth, hasher, clock, random, logger, audit });
     await peers.listen(registry);
     this.#closers.add('peer port', () => peers.close());
-    const handOverAll = (): Promise<void> => {
+    this.#handOverAll = () => {
       const groups = [...(store?.replicas() ?? [])].map((replica) => replica.group);
       return handOver(seat.master === undefined ? groups : [seat.master.group, ...groups], clock);
     };
-    this.#closers.add('leaderships returned by their previous holders', handOverAll);
+    this.#closers.add('leaderships returned by their previous holders', () => this.#handOverAll());
     this.#startAgent(descriptor, finder, { store, seat, health, founding });
+    this.#tellAddress(descriptor, dialer);
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
       ...{
@@ -253,12 +258,16 @@ class Node implements AssembledNode {
     });
     this.#closers.add('entry', () => entry.stop());
     // While clients are served: each of the two delays them a little, and both at once would add up.
-    this.#closers.add('leaderships', handOverAll);
+    this.#closers.add('leaderships', () => this.#handOverAll());
     await entry.start();
     logger.info(
       { nodeId: this.#nodeId, cluster: shownClusterId(this.#clusterId), roles: descriptor.roles },
       'node is running',
     );
+  }
+
+  hint(options: AddressHints): void {
+    this.#cluster.hint(options);
   }
 
   stop(): Promise<void> {
@@ -267,8 +276,13 @@ class Node implements AssembledNode {
   }
 
   async #stop(): Promise<void> {
-    const { logger } = this.#parts;
+    const { clock, logger, options } = this.#parts;
     this.#health?.stopping();
+    if (this.#roles !== undefined && options.drainDelay > 0) {
+      logger.info({ delayMs: options.drainDelay }, 'draining: this node is not ready any more, and still serves');
+      await this.#handOverAll();
+      await new Promise<void>((resolve) => clock.setTimer(options.drainDelay, resolve));
+    }
     await this.#closers.close(logger);
     logger.info({}, 'node has stopped');
   }
@@ -374,11 +388,27 @@ class Node implements AssembledNode {
       identify: (peer, certificate) => identities.identify(peer, certificate),
       verify: (answer) => identities.checkAnswer(answer),
       onRefused: (by, refusal) => this.#standing.refused(`node ${by}`, refusal),
-      onMet: ({ nodeId, address }) => {
+      onMet: (peer) => {
         this.#standing.met();
-        if (address !== undefined) this.#cluster.addresses.told(nodeId, address);
+        this.#saidBy(peer);
       },
+      onNode: (peer) => this.#saidBy(peer),
     });
+  }
+
+  /** A verified node has said where others reach it. */
+  #saidBy({ nodeId, address }: { readonly nodeId: number; readonly address?: string | undefined }): void {
+    if (address !== undefined) this.#cluster.addresses.told(nodeId, address);
+  }
+
+  /** A node that has moved calls all nodes that it knows once: they learn where it is (peer-addresses.ts PA5). */
+  #tellAddress({ peerAddress }: NodeDescriptor, dialer: ClosableDialer): void {
+    const { knownNodes } = this.#parts.records;
+    const own = knownNodes.find(({ nodeId }) => nodeId === this.#nodeId);
+    if (own === undefined || own.peerAddress === peerAddress) return;
+    for (const { nodeId, removed } of knownNodes) {
+      if (!removed) dialer.channel(nodeId).call(masterView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, () => undefined);
+    }
   }
 
   #host(log: GroupLog, peers: Peers): NodeRaftHost {
@@ -421,8 +451,7 @@ class Node implements AssembledNode {
         const by = target.nodeId === 0 ? `the node at ${target.address}` : `node ${target.nodeId}`;
         const link = platform.connect(target, self, (answer) => {
           const refusal = identities.checkAnswer(answer);
-          const { address, nodeId } = answer;
-          if (address !== undefined && identities.isKnown(answer)) this.#cluster.addresses.told(nodeId, address);
+          if (identities.isKnown(answer)) this.#saidBy(answer);
           return refusal;
         });
         return this.#standing.over(link, by);
@@ -507,6 +536,7 @@ class Node implements AssembledNode {
       seeds: options.join.map(formatAddress),
       masters: this.#cluster.firstIds,
       reachable: (nodeId) => this.#cluster.addresses.next(nodeId) !== undefined,
+      onLeaderAddress: (nodeId, address) => this.#cluster.addresses.passedOn(nodeId, address),
       leaderHere: () => seat.master?.leader ?? 0,
     });
   }

@@ -111,7 +111,9 @@ export interface PeersDeps {
   /** A peer refused this node. */
   readonly onRefused: (by: NodeId, refusal: PeerRefusal) => void;
   /** An accepted peer of the same cluster has reached this node. */
-  readonly onMet: (peer: { readonly nodeId: NodeId; readonly address?: string | undefined }) => void;
+  readonly onMet: (peer: LinkIdentity) => void;
+  /** A verified node calls this one. */
+  readonly onNode: (peer: LinkIdentity) => void;
 }
 
 export interface PeerRefusal {

@@ -43,6 +43,7 @@ import { type DataDir, openDataDir } from './files/data-dir.ts';
 import { diskSpace } from './files/disk-space.ts';
 import type { NodePlatform, PeerRefusal, Peers, PeersDeps } from './platform.ts';
 import { Entry } from './ports/entry.ts';
+import { expectFreePorts } from './ports/free-ports.ts';
 import { NodeTls } from './ports/node-tls.ts';
 import { PortMetrics } from './ports/port-metrics.ts';
 import type { RunningNode } from './running-node.ts';
@@ -63,6 +64,11 @@ export async function startNode(
     random,
     planned: plannedFounding(options),
   }).catch(sayIfStorage);
+  await expectFreePorts(options).catch(async (error: unknown) => {
+    await dataDir.close();
+    tls.stop();
+    throw error;
+  });
   await warnOfLooseMode(dataDir.path, 'the data directory', logger);
   const audit = await openAuditLog(options, { clock, logger });
   const platform = processPlatform(options, { clock, random, logger, dataDir, tls, connector: tls.connector, audit });
@@ -84,7 +90,8 @@ export async function startNode(
       await node.stop().finally(end);
       await audit?.close();
     },
-    async reload() {
+    async reload(changed) {
+      node.hint(changed);
       audit?.reopen();
       await tls.reload();
     },
@@ -206,8 +213,8 @@ class ProcessPeers implements Peers {
 
   async listen(registry: Parameters<Peers['listen']>[0]): Promise<void> {
     const { clock, logger, ports } = this.#parts;
-    const { self, identify } = this.#deps;
-    const rpc = createRpcService({ registry, clock, logger, identity: () => self, identify });
+    const { self, identify, onNode } = this.#deps;
+    const rpc = createRpcService({ registry, clock, logger, identity: () => self, identify, onNode });
     const server = await this.#bind(rpc);
     ports.show('peer', () => server);
     this.#stop = () => {

@@ -38,6 +38,8 @@ export class PeerNetwork {
 
   /** A node's end of the network. It replaces whatever ran on that machine before. */
   open(node: PeerNode): Transport {
+    const before = this.#byMachine.get(node.machine);
+    if (before !== undefined && this.#byAddress.get(before.address) === before) this.#byAddress.delete(before.address);
     this.#byMachine.set(node.machine, node);
     this.#byAddress.set(node.address, node);
     this.#met.set(node, new WeakSet());

@@ -9,8 +9,11 @@ import { clusterNodes, knownNodesOf } from './known-nodes.ts';
 import { PeerAddresses } from './peer-addresses.ts';
 import type { NamedPeer } from './peer-identities.ts';
 
+/** Addresses of other nodes by their names. */
+export type AddressHints = Pick<NodeOptions, 'peerProxies' | 'initialCluster'>;
+
 export interface KnownClusterDeps {
-  readonly options: Pick<NodeOptions, 'peerProxies' | 'initialCluster'>;
+  readonly options: AddressHints;
   readonly founders: Founders | undefined;
   readonly records: Pick<NodeRecords, 'knownNodes' | 'rememberNodes'>;
   readonly logger: Logger;
@@ -23,18 +26,24 @@ export class KnownCluster {
   readonly #deps: KnownClusterDeps;
   /** Where to dial the nodes. */
   readonly addresses: PeerAddresses;
+  #hints: AddressHints;
   #view: ClusterView | undefined;
   /** Why the last write of the nodes failed. Each answer of the masters retries it, and a change is logged. */
   #writeError = '';
 
   constructor(deps: KnownClusterDeps) {
     this.#deps = deps;
-    const { peerProxies } = deps.options;
+    this.#hints = deps.options;
     this.addresses = new PeerAddresses({
-      proxy: (nodeId) => addressIn(peerProxies, this.#nameOf(nodeId)),
+      proxy: (nodeId) => addressIn(this.#hints.peerProxies, this.#nameOf(nodeId)),
       registered: (nodeId) => this.#reported(nodeId)?.peerAddress,
       hinted: (nodeId) => this.hinted(nodeId)?.peerAddress,
     });
+  }
+
+  /** Takes addresses from these options from now on. */
+  hint(hints: AddressHints): void {
+    this.#hints = hints;
   }
 
   /** The masters' last view; undefined before the first. */
@@ -79,7 +88,7 @@ export class KnownCluster {
   /** The name of a node and its address in the options of this one. */
   hinted(nodeId: number): RegisteredNode | undefined {
     const name = this.#nameOf(nodeId);
-    const peerAddress = addressIn(this.#deps.options.initialCluster, name);
+    const peerAddress = addressIn(this.#hints.initialCluster, name);
     return name === undefined || peerAddress === undefined ? undefined : { name, peerAddress };
   }
 

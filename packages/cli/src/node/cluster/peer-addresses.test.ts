@@ -47,10 +47,28 @@ describe('the address of a node', () => {
     expect(book.next(2)).toBe('old:1');
   });
 
+  test('is what another node says, if that is new, until it fails', () => {
+    const book = addresses({ registered: { 2: 'old:1' } });
+    book.passedOn(2, 'new:1');
+    expect(book.next(2)).toBe('new:1');
+    book.failed(2, 'new:1');
+    expect(book.next(2)).toBe('old:1');
+    book.passedOn(2, 'new:1');
+    expect(book.next(2)).toBe('old:1');
+  });
+
+  test('of a node that the masters have not named is not what another node says (PA3)', () => {
+    const book = addresses({ hinted: { 2: 'mine:1' } });
+    book.passedOn(2, 'false:1');
+    book.passedOn(3, 'false:1');
+    expect([book.next(2), book.next(3)]).toEqual(['mine:1', undefined]);
+  });
+
   test('is not one that cannot be dialled', () => {
     const book = addresses({ registered: { 2: 'old:1' } });
     book.told(2, '');
     book.told(2, 'nonsense');
+    book.passedOn(2, 'nonsense');
     book.told(2, 'a:99999');
     expect(book.next(2)).toBe('old:1');
   });

@@ -4,13 +4,21 @@
  * PA1. An address only says where to dial. Each link verifies who answers, by node id, incarnation and certificate
  *      (peer-identities.ts), so a wrong address costs time and nothing else.
  * PA2. Several sources may know an address, the newest first: the node itself in this life of the process, the masters,
- *      and the options of this node. Each attempt that fails makes the next of them the current one. So nodes find each
- *      other again after most of them have moved, when no leader of the masters exists that could tell them.
- * PA3. Only verified nodes are believed, whether they call or answer, and only about their own address. What they say is
- *      kept in memory, one address for each node.
+ *      another node that names the masters' leader, and the options of this node. Each attempt that fails makes the
+ *      next of them the current one. So nodes find each other again after most of them have moved, when no leader of
+ *      the masters exists that could tell them.
+ * PA3. What nodes say is kept in memory, one address of each kind for each node. An address that a verified node gives
+ *      as its own, whether it calls or answers, is the first choice. What others pass on counts only for nodes that the
+ *      masters have named: an unnamed founder is identified by the address in this node's options (peer-identities.ts
+ *      PI2), so nobody else may choose that address.
  * PA4. `--peer-proxies` replaces everything else for the nodes that it names.
+ * PA5. A node that starts at another address than the last known one calls every node once. A node that calls nobody
+ *      but the masters, and that nobody else calls, could not find them otherwise after all of them have moved.
  */
 import { formatAddress, parseAddress } from '@remora/base';
+
+/** The number of nodes of a cluster. */
+const NODES_MAX = 1_000;
 
 export interface PeerAddressesDeps {
   /** The proxy for a node (PA4). */
@@ -23,8 +31,9 @@ export interface PeerAddressesDeps {
 
 export class PeerAddresses {
   readonly #deps: PeerAddressesDeps;
-  /** PA3. */
+  /** PA3. By the nodes themselves, and by others. */
   readonly #told = new Map<number, string>();
+  readonly #passedOn = new Map<number, string>();
   /** The address that the next attempt dials, for nodes where one attempt has failed or succeeded. */
   readonly #current = new Map<number, string>();
 
@@ -49,10 +58,19 @@ export class PeerAddresses {
 
   /** A verified node says that this is its address (PA3). */
   told(nodeId: number, address: string): void {
-    const read = parseAddress(address);
-    if (read === undefined) return;
-    const written = formatAddress(read);
+    const written = asWritten(address);
+    if (written === undefined) return;
     this.#told.set(nodeId, written);
+    this.#current.set(nodeId, written);
+  }
+
+  /** Another node says that this is the address of a node. A new one is dialled next. */
+  passedOn(nodeId: number, address: string): void {
+    const written = asWritten(address);
+    if (written === undefined || this.#deps.registered(nodeId) === undefined) return;
+    if (this.#known(nodeId).includes(written)) return;
+    if (this.#passedOn.size >= NODES_MAX) this.#passedOn.clear();
+    this.#passedOn.set(nodeId, written);
     this.#current.set(nodeId, written);
   }
 
@@ -60,7 +78,13 @@ export class PeerAddresses {
     const { proxy, registered, hinted } = this.#deps;
     const instead = proxy(nodeId);
     if (instead !== undefined) return [instead];
-    const all = [this.#told.get(nodeId), registered(nodeId), hinted(nodeId)];
+    const all = [this.#told.get(nodeId), registered(nodeId), this.#passedOn.get(nodeId), hinted(nodeId)];
     return [...new Set(all.filter((address) => address !== undefined))];
   }
+}
+
+/** Undefined for what is no address. */
+function asWritten(address: string): string | undefined {
+  const read = parseAddress(address);
+  return read && formatAddress(read);
 }

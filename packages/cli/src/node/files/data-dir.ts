@@ -10,8 +10,8 @@
 //     because a disk is not mounted), it has forgotten votes or acknowledgements that others count on, as if its disk
 //     had been lost (I2).
 // I6. A founder records its cluster's id, its own id and the names of all founders at its first start. The options make
-//     them only then. Until the masters have named the node, the options must still make the same id; afterwards they are
-//     not compared any more (cluster/cluster-identity.ts CI2, CI3).
+//     them only then. Until the masters have named the node, the options must still make the same id; afterwards they
+//     are not compared any more (cluster/cluster-identity.ts CI2, CI3).
 import { rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';

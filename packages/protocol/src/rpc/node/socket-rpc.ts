@@ -80,6 +80,8 @@ export interface RpcServiceOptions {
    * incarnation; UNAUTHENTICATED for one whose certificate is of another node. Called for each frame of a caller.
    */
   readonly identify: (peer: LinkIdentity, certificate: CertificateNames | undefined) => Caller | ServiceError;
+  /** Called when a link of a node is accepted, and when the caller of a link has become known as one. */
+  readonly onNode?: (peer: LinkIdentity) => void;
   readonly logger?: Logger;
 }
 
@@ -111,7 +113,11 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
       }
       stream.sayHello(answerTo(peer, local));
       let trusted = caller.kind === 'node';
-      if (trusted) stream.trust();
+      const trust = (): void => {
+        stream.trust();
+        options.onNode?.(peer);
+      };
+      if (trusted) trust();
       else stream.takeFramesUpTo(JOINER_FRAME_BYTES_MAX);
       const link = serveLink({
         link: acceptedLink(stream),
@@ -122,7 +128,7 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
           const now = identify();
           if (!trusted && !(now instanceof ServiceError) && now.kind === 'node') {
             trusted = true;
-            stream.trust();
+            trust();
             stream.takeFramesUpTo(FRAME_BYTES_MAX);
           }
           return now;
@@ -159,8 +165,8 @@ export function dialRpc(
   );
 }
 
-function callerHello({ clusterId, nodeId, incarnation }: LinkIdentity): Hello {
-  return rpcHello(clusterId, nodeId, { incarnation });
+function callerHello({ clusterId, nodeId, incarnation, address }: LinkIdentity): Hello {
+  return rpcHello(clusterId, nodeId, { incarnation, ...(address === undefined ? {} : { address }) });
 }
 
 /** G3. */
@@ -175,9 +181,10 @@ function rpcHello(cluster: string, nodeId: number, rest: Hello): Hello {
 }
 
 /** A caller without a cluster has no id in it either (G2). */
-function readIdentity({ cluster = '', node, incarnation = '' }: Hello): LinkIdentity {
+function readIdentity({ cluster = '', node, incarnation = '', address }: Hello): LinkIdentity {
   const nodeId = cluster === '' ? 0 : Number(node);
-  return { clusterId: cluster, nodeId: Number.isSafeInteger(nodeId) && nodeId > 0 ? nodeId : 0, incarnation };
+  const isId = Number.isSafeInteger(nodeId) && nodeId > 0;
+  return { clusterId: cluster, nodeId: isId ? nodeId : 0, incarnation, address };
 }
 
 /** G2. */
