@@ -81,9 +81,9 @@ function remoraFlags(
   const flags = {
     name,
     'data-dir': dataDir,
-    'client-port': portOf(client),
-    'peer-port': portOf(peer),
-    'http-port': portOf(http),
+    'client-listen': client,
+    'peer-listen': peer,
+    'http-listen': http,
     'health-listen': health,
     'initial-cluster': all.map((member) => `${member.name}=${member.peer}`).join(','),
     // Its first peer port is as good a name as any for a cluster that lives for one run.
@@ -112,10 +112,6 @@ function etcdFlags({ name, dataDir, client, peer }: MemberAddress, all: readonly
     'log-outputs': 'stderr',
   };
   return asArguments(flags);
-}
-
-function portOf(address: string): string {
-  return address.slice(address.lastIndexOf(':') + 1);
 }
 
 /** The body of a successful answer. */

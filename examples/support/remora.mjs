@@ -71,10 +71,9 @@ function startNode(stage, { name, client, peer, http, health }, all) {
   const flags = {
     name,
     'data-dir': join(stage.dir, name),
-    'listen-host': HOST,
-    'client-port': client,
-    'peer-port': peer,
-    'http-port': http,
+    'client-listen': `${HOST}:${client}`,
+    'peer-listen': `${HOST}:${peer}`,
+    'http-listen': `${HOST}:${http}`,
     'health-listen': health,
     'initial-cluster': all.map((member) => `${member.name}=${HOST}:${member.peer}`).join(','),
     'cluster-token': `example-${all[0].peer}`,

@@ -14,6 +14,10 @@ const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url));
 /** What commands read that run in a container, besides the options of a node. */
 const OF_COMMANDS = ['REMORA_ENDPOINTS', 'REMORA_CACERT', 'REMORA_CERT', 'REMORA_KEY'];
 
+/** What the image sets: deploy/docker/Dockerfile. */
+const ALL_ADDRESSES = ['CLIENT', 'PEER', 'HTTP'].map((one, i) => [`REMORA_${one}_LISTEN`, `0.0.0.0:${7480 + i}`]);
+const IMAGE: Environment = { REMORA_DATA_DIR: '/data/node', ...Object.fromEntries(ALL_ADDRESSES) };
+
 const read = (file: string): string => readFileSync(DEPLOY + file, 'utf8');
 
 interface Manifest {
@@ -61,7 +65,7 @@ describe('a node takes the variables of', () => {
   test.each(cases)('$name', ({ env }) => {
     const options = Object.keys(nodeSchema.definitions).map((name) => envName('REMORA', name));
     expect(Object.keys(env).filter((name) => ![...options, ...OF_COMMANDS].includes(name))).toEqual([]);
-    const all = { REMORA_DATA_DIR: '/data/node', REMORA_LISTEN_HOST: '0.0.0.0', ...env };
+    const all = { ...IMAGE, ...env };
     expect(() => parseOptions(nodeSchema, { env: all })).not.toThrow();
   });
 });

@@ -186,10 +186,9 @@ export class NodeProcess {
     const all: Readonly<Record<string, string>> = {
       name,
       'data-dir': dataDir,
-      'listen-host': host,
-      'client-port': String(ports.client),
-      'peer-port': String(ports.peer),
-      'http-port': String(ports.http),
+      'client-listen': `${host}:${ports.client}`,
+      'peer-listen': `${host}:${ports.peer}`,
+      'http-listen': `${host}:${ports.http}`,
       'health-listen': `${host}:${ports.health}`,
       ...this.#options.flags,
       ...flags,

@@ -142,9 +142,9 @@ describeWith(missingForDebian(), 'the Debian package', () => {
       execFileSync('install', ['-d', '-m', '0700', '-o', 'remora', '-g', 'remora', '/var/lib/remora']);
       const env = {
         PATH: process.env.PATH,
-        REMORA_CLIENT_PORT: `${client}`,
-        REMORA_PEER_PORT: `${peer}`,
-        REMORA_HTTP_PORT: `${http}`,
+        REMORA_CLIENT_LISTEN: `127.0.0.1:${client}`,
+        REMORA_PEER_LISTEN: `127.0.0.1:${peer}`,
+        REMORA_HTTP_LISTEN: `127.0.0.1:${http}`,
         REMORA_HEALTH_LISTEN: `127.0.0.1:${health}`,
       };
       const as = ['--reuid', 'remora', '--regid', 'remora', '--clear-groups', program, ...args];

@@ -33,7 +33,7 @@ import {
 import { createSocketTransport } from '@remora/raft';
 import { connect } from 'remora';
 import { afterEach, describe, expect, test } from 'vitest';
-import { foundersOf } from '../../packages/cli/src/node/cluster/cluster-identity.ts';
+import { plannedFounding } from '../../packages/cli/src/node/cluster/cluster-identity.ts';
 import type { RunningNode } from '../../packages/cli/src/node/running-node.ts';
 import { startNode } from '../../packages/cli/src/node/start-node.ts';
 import { type NodeOptions, nodeSchema } from '../../packages/cli/src/node-options.ts';
@@ -70,9 +70,9 @@ class Bed {
       name: `n${n}`,
       dataDir: join(this.dir, `n${n}`),
       initialCluster: NAMES.map((name, i) => `${name}=${HOST}:${this.peerPorts[i]}`).join(','),
-      peerPort: String(this.peerPorts[n - 1]),
-      clientPort: String(this.#ports[n - 1]),
-      httpPort: String(this.#ports[n + 2]),
+      peerListen: `${HOST}:${this.peerPorts[n - 1]}`,
+      clientListen: `${HOST}:${this.#ports[n - 1]}`,
+      httpListen: `${HOST}:${this.#ports[n + 2]}`,
       healthListen: `${HOST}:${this.#ports[n + 5]}`,
     };
     return parseOptions(nodeSchema, { flags });
@@ -96,7 +96,7 @@ class Bed {
 
   /** Somebody who answers where n2 should be, and reaches nobody itself. */
   async strangerAt2(given: { readonly clusterId?: string; readonly nodeId: number }): Promise<void> {
-    const ours = foundersOf(this.options(2))?.clusterId ?? '';
+    const ours = plannedFounding(this.options(2))?.clusterId ?? '';
     const self = { clusterId: ours, incarnation: 'a-stranger', ...given };
     const clock = nodeClock();
     const identify = ({ nodeId }: { readonly nodeId: number }): Caller => ({ kind: 'node', nodeId });
@@ -171,7 +171,7 @@ class Bed {
   }
 
   clusterId(): string {
-    return foundersOf(this.options(1))?.clusterId ?? '';
+    return plannedFounding(this.options(1))?.clusterId ?? '';
   }
 
   file(node: string, name: string): string {

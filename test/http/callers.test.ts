@@ -13,7 +13,7 @@ let handled: number;
 async function start(options: Partial<HttpServerOptions> = {}): Promise<void> {
   handled = 0;
   server = await startHttpServer({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-port', limits: API_LIMITS, names: NAMES },
+    ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-listen', limits: API_LIMITS, names: NAMES },
     logger: silentLogger,
     health: () => ({ ok: true, reasons: [] }),
     ready: () => ({ ok: true, reasons: [] }),

@@ -46,7 +46,7 @@ async function serve(over: Backend, limits?: Parameters<typeof createHttpEndpoin
   const calls = { onMalformed, onWaitRefused, identification: NO_AUTHENTICATION };
   endpoint = createHttpEndpoint({ backend: over, ...ports, etcd, requestBytesMax, ...calls }, limits);
   server = await startHttpServer({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-port', limits: API_LIMITS, names: new Set<string>() },
+    ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-listen', limits: API_LIMITS, names: new Set<string>() },
     logger: silentLogger,
     health: () => ({ ok: true, reasons: [] }),
     ready: () => ({ ok: true, reasons: [] }),

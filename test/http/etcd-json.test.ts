@@ -31,7 +31,7 @@ async function serve(limits?: Parameters<typeof createHttpEndpoint>[1]): Promise
   const identification = NO_AUTHENTICATION;
   endpoint = createHttpEndpoint({ ...deps, identification }, limits);
   server = await startHttpServer({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-port', limits: API_LIMITS, names: new Set<string>() },
+    ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-listen', limits: API_LIMITS, names: new Set<string>() },
     logger: silentLogger,
     health: () => ({ ok: true, reasons: [] }),
     ready: () => ({ ok: true, reasons: [] }),

@@ -23,7 +23,7 @@ beforeEach(async () => {
   const ports = { backend, clock: nodeClock(), random: new SeededRandom(1), logger: silentLogger };
   const etcd = etcdApi({ ...ports, scheme: 'http', node: ALONE_NODE }, () => false);
   server = await startHttpServer({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-port', limits: API_LIMITS, names: new Set<string>() },
+    ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-listen', limits: API_LIMITS, names: new Set<string>() },
     logger: silentLogger,
     health: () => ({ ok: true, reasons: [] }),
     ready: () => ({ ok: true, reasons: [] }),

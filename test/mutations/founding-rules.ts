@@ -57,8 +57,8 @@ export const FOUNDING_RULES: readonly RuleMutation[] = [
     name: 'founded-open-beyond-loopback',
     rule: 'beyond loopback a cluster is founded with authentication (cluster/founding.ts FN1)',
     file: PLAN,
-    find: "isLoopback(listenHost) || insecure.includes('anonymous')",
-    replace: 'isLoopback(listenHost) || insecure.length >= 0',
+    find: "exposedAddress(options) === undefined || insecure.includes('anonymous')",
+    replace: 'exposedAddress(options) === undefined || insecure.length >= 0',
     killedBy: { file: PLAN_TEST, test: 'with authentication beyond loopback, and without on loopback (FN1)' },
   },
   {
@@ -73,8 +73,9 @@ export const FOUNDING_RULES: readonly RuleMutation[] = [
     name: 'joins-an-open-cluster',
     rule: 'a node beyond loopback does not join a cluster without authentication (exposure-check.ts EX1)',
     file: EXPOSURE,
-    find: 'if (isFirst && isNew && options.join.length > 0 && known.isOff && !isIntended) {',
-    replace: 'if (isFirst && isNew && options.join.length > 9 && known.isOff && !isIntended) {',
+    find: 'if (exposed !== undefined && isFirst && isNew && options.join.length > 0 && known.isOff && !isIntended) {',
+    replace:
+      'if (exposed !== undefined && isFirst && isNew && options.join.length > 9 && known.isOff && !isIntended) {',
     killedBy: {
       file: EXPOSURE_TEST,
       test: 'a node does not join a cluster without authentication beyond loopback, unless it is allowed (EX1)',

@@ -1,25 +1,39 @@
+import type { Address } from '@remora/base';
 import { clientTlsMode } from './tls-options.ts';
 
 /** What a node may leave open beyond loopback. */
 export const INSECURITIES = ['clients', 'peers', 'anonymous'] as const;
 
 /** An address that only this machine reaches. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
-interface Exposure {
-  readonly listenHost: string;
+/** The addresses at which clients reach a node. */
+export interface ClientAddresses {
+  readonly clientListen: Address;
+  readonly httpListen: Address;
+}
+
+interface Exposure extends ClientAddresses {
+  readonly peerListen: Address;
   readonly insecure: readonly (typeof INSECURITIES)[number][];
+}
+
+/** The address at which clients of other machines reach a node; undefined if there is none. */
+export function exposedAddress({ clientListen, httpListen }: ClientAddresses): Address | undefined {
+  return [clientListen, httpListen].find(({ host }) => !isLoopback(host));
 }
 
 /** Loopback needs no protection from other machines. */
 export function isExposureAllowed(
   what: (typeof INSECURITIES)[number],
   isProtected: boolean,
-  { listenHost, insecure }: Exposure,
+  exposure: Exposure,
 ): boolean {
-  return isProtected || isLoopback(listenHost) || insecure.includes(what);
+  const { peerListen, insecure } = exposure;
+  const isLocal = what === 'peers' ? isLoopback(peerListen.host) : exposedAddress(exposure) === undefined;
+  return isProtected || isLocal || insecure.includes(what);
 }
 
 /**

@@ -7,7 +7,7 @@ import { createProgram } from './program.ts';
 import type { Shell } from './shell.ts';
 
 const SECURE = {
-  ...{ listenHost: '10.0.0.1', tlsCert: 'n1.crt', tlsKey: 'n1.key', tlsClientCa: 'ca.crt' },
+  ...{ ...listening('10.0.0.1'), tlsCert: 'n1.crt', tlsKey: 'n1.key', tlsClientCa: 'ca.crt' },
   ...{ tlsClientCertificates: 'required', tlsPeerCert: 'p.crt', tlsPeerKey: 'p.key', tlsPeerCa: 'peer-ca.crt' },
 };
 const JOINS_SECURELY = { ...SECURE, join: '10.0.0.2:7481' };
@@ -58,8 +58,30 @@ describe('relations', () => {
       says: '--snapshot-bytes-per-second-busy must be 0 or at least 1MiB',
     },
     { name: 'snapshots without a limit', given: { snapshotBytesPerSecondMax: '0' }, says: undefined },
-    { name: 'two ports are the same', given: { httpPort: '7480' }, says: '--client-port must differ' },
-    { name: 'probes at the HTTP port', given: { healthListen: '127.0.0.1:7482' }, says: '--client-port must differ' },
+    { name: 'two ports are the same', given: { httpListen: '127.0.0.1:7480' }, says: '--client-listen must differ' },
+    { name: 'probes at the HTTP port', given: { healthListen: '127.0.0.1:7482' }, says: '--client-listen must differ' },
+    {
+      name: 'probes at the HTTP port of all addresses',
+      given: { healthListen: '[::]:7482' },
+      says: '--client-listen must',
+    },
+    { name: 'one port on two addresses', given: { healthListen: '127.0.0.2:7482' }, says: undefined },
+    { name: 'a reserve without room for the log', given: { diskReserve: '31MiB' }, says: '--disk-reserve must be 0' },
+    { name: 'no reserve', given: { diskReserve: '0' }, says: undefined },
+    {
+      name: 'a drain that outlasts the stop',
+      given: { drainDelay: '10s' },
+      says: '--drain-delay must be less than --shutdown-timeout',
+    },
+    { name: 'IPv6', given: listening('[::1]'), says: undefined },
+    { name: 'IPv6 without brackets', given: { peerListen: '::1:7481' }, says: 'such as 127.0.0.1:7480 or [::1]:7480' },
+    { name: 'a host without a port', given: { peerListen: '127.0.0.1' }, says: 'expected an address as host:port' },
+    { name: 'a public address for HTTP alone', given: { httpListen: '10.0.0.1:7482' }, says: '--insecure clients' },
+    {
+      name: 'a public address for nodes alone',
+      given: { peerListen: '10.0.0.1:7481', insecure: 'peers' },
+      says: undefined,
+    },
     { name: 'probes from anywhere without --insecure', given: { healthListen: '0.0.0.0:7483' }, says: undefined },
     { name: 'names of a proxy', given: { httpAllowedHosts: 'remora.example.com,Lb.' }, says: undefined },
     {
@@ -67,10 +89,10 @@ describe('relations', () => {
       given: { httpAllowedHosts: 'remora.example.com:80' },
       says: 'expected a host name without a port',
     },
-    { name: 'a public address with nothing', given: { listenHost: '10.0.0.1' }, says: '--insecure clients' },
+    { name: 'a public address with nothing', given: listening('10.0.0.1'), says: '--insecure clients' },
     {
       name: 'a public address with everything left open',
-      given: { listenHost: '10.0.0.1', insecure: 'clients,peers,anonymous' },
+      given: { ...listening('10.0.0.1'), insecure: 'clients,peers,anonymous' },
       says: undefined,
     },
     { name: 'a public address with TLS and client certificates', given: { ...SECURE }, says: undefined },
@@ -101,7 +123,7 @@ describe('relations', () => {
     },
     {
       name: 'a public address with a password for root and plain text',
-      given: { listenHost: '10.0.0.1', initialRootPasswordFile: 'pw' },
+      given: { ...listening('10.0.0.1'), initialRootPasswordFile: 'pw' },
       says: '--insecure clients',
     },
     {
@@ -148,7 +170,7 @@ describe('relations', () => {
     },
     {
       name: 'all addresses without an advertised one',
-      given: { listenHost: '0.0.0.0', insecure: 'clients,peers,anonymous' },
+      given: { ...listening('0.0.0.0'), insecure: 'clients,peers,anonymous' },
       says: '--advertise-peer must be set',
     },
     {
@@ -208,7 +230,7 @@ test('others are told the listening address unless an advertised one is given', 
 test('HTTP clients may ask for a node by its listening and advertised names, and by those allowed', () => {
   const flags = {
     ...{
-      listenHost: 'n1.internal',
+      ...listening('n1.internal'),
       insecure: 'clients,peers,anonymous',
       advertiseClient: '10.0.0.1:80',
       advertiseHttp: 'Web.Example:80',
@@ -217,6 +239,27 @@ test('HTTP clients may ask for a node by its listening and advertised names, and
   };
   const names = ['n1.internal', 'web.example', 'probe.internal', 'lb.example', '10.0.0.1'];
   expect(httpNames(parseOptions(nodeSchema, { flags }))).toEqual(new Set(names));
+});
+
+describe('the variables that Kubernetes makes for services in the pods of a node', () => {
+  const services = ['', '-client', '-peer', '-http', '-health', '-data', '-name', '-log', '-tls', '-node', '-cluster'];
+  test.each(services)('do no harm if a service is named remora%s', (rest) => {
+    const name = `remora${rest}`.toUpperCase().replaceAll('-', '_');
+    const ports = { CLIENT: 7480, PEER: 7481, HTTP: 7482, HEALTH: 7483 };
+    const env = Object.fromEntries(
+      Object.entries(ports).flatMap(([port, number]) => [
+        [`${name}_SERVICE_HOST`, '10.96.0.7'],
+        [`${name}_SERVICE_PORT`, String(number)],
+        [`${name}_SERVICE_PORT_${port}`, String(number)],
+        [`${name}_PORT`, `tcp://10.96.0.7:${number}`],
+        [`${name}_PORT_${number}_TCP`, `tcp://10.96.0.7:${number}`],
+        [`${name}_PORT_${number}_TCP_PROTO`, 'tcp'],
+        [`${name}_PORT_${number}_TCP_PORT`, String(number)],
+        [`${name}_PORT_${number}_TCP_ADDR`, '10.96.0.7'],
+      ]),
+    );
+    expect(parseOptions(nodeSchema, { env })).toEqual(parseOptions(nodeSchema, {}));
+  });
 });
 
 test('nodes of a local cluster are ten ports apart', () => {
@@ -305,3 +348,7 @@ describe('the configuration file', () => {
     expect(() => parseConfig('remora.yaml', text)).toThrow('remora.yaml');
   });
 });
+
+function listening(host: string) {
+  return { clientListen: `${host}:7480`, peerListen: `${host}:7481`, httpListen: `${host}:7482` };
+}

@@ -17,9 +17,9 @@ import {
 import { LOCK_LIMITS } from '@remora/dataserver';
 import { hostName } from '@remora/gateway';
 import { RANGE_RELATIONS } from '@remora/master';
-import { HOST_DEFAULTS } from '@remora/raft';
+import { HOST_DEFAULTS, SEGMENT_BYTES_DEFAULT } from '@remora/raft';
 import { areClientsKnown, INSECURITIES, isExposureAllowed } from './exposure.ts';
-import { DEFAULT_BASE_PORT } from './local-ports.ts';
+import { DEFAULT_BASE_PORT, localPorts } from './local-ports.ts';
 import { hostname, label, member, NAME } from './node-option-types.ts';
 import { rangeOptions } from './range-options.ts';
 import { auditOptions, foundingOptions, SECURITY_RELATIONS } from './security-options.ts';
@@ -28,10 +28,12 @@ import { clientTlsMode, peerTlsMode, TLS_RELATIONS, tlsOptions } from './tls-opt
 export const ROLES = ['master', 'data', 'gateway'] as const;
 export type NodeRole = (typeof ROLES)[number];
 
-const port = () => int({ min: 1, max: 65_535 });
+const PORTS = localPorts(DEFAULT_BASE_PORT, 1);
 
 /** With a lower rate, parts of a snapshot would arrive later than a receiver waits for them. */
 const SNAPSHOT_RATE_MIN = 2 ** 20;
+/** The log makes its next segment while it writes the current one. */
+const DISK_RESERVE_MIN = 2 * SEGMENT_BYTES_DEFAULT;
 /** The size of a frame beyond the largest request in it. */
 const REQUEST_ROOM_BYTES = 4 * 2 ** 20;
 
@@ -57,28 +59,27 @@ export const nodeSchema = defineOptions({
       desc: 'What this node does: master keeps the cluster metadata, data stores ranges, gateway serves clients. The founding members are the masters; a node that joins with the role master replaces a master that leaves.',
       group: 'Node',
     },
-    listenHost: {
-      type: string({ placeholder: '<host>' }),
-      default: '127.0.0.1',
-      desc: 'Address to listen on. Any address but loopback requires TLS for clients and nodes, and authentication, or --insecure.',
+    clientListen: {
+      type: address(),
+      default: { host: '127.0.0.1', port: PORTS.client },
+      desc: 'Address for clients: the gRPC APIs of etcd v3 and Remora, and HTTP as at --http-listen. Any address but loopback requires TLS and authentication, or --insecure clients,anonymous. IPv6 in brackets: [::1]:7480.',
       group: 'Network',
     },
-    clientPort: {
-      type: port(),
-      default: DEFAULT_BASE_PORT,
-      desc: 'Port for clients: the gRPC APIs of etcd v3 and Remora, and HTTP as on --http-port.',
+    peerListen: {
+      type: address(),
+      default: { host: '127.0.0.1', port: PORTS.peer },
+      desc: 'Address for messages between nodes. Any address but loopback requires TLS, or --insecure peers.',
       group: 'Network',
     },
-    peerPort: { type: port(), default: 7481, desc: 'Port for messages between nodes.', group: 'Network' },
-    httpPort: {
-      type: port(),
-      default: 7482,
-      desc: "Port for HTTP: the lock API in JSON (/openapi.json), etcd's API in JSON (/v3), and the paths of --health-listen.",
+    httpListen: {
+      type: address(),
+      default: { host: '127.0.0.1', port: PORTS.http },
+      desc: "Address for HTTP: the lock API in JSON (/openapi.json), etcd's API in JSON (/v3), and the paths of --health-listen. Any address but loopback requires the same as --client-listen.",
       group: 'Network',
     },
     healthListen: {
       type: address(),
-      default: { host: '127.0.0.1', port: 7483 },
+      default: { host: '127.0.0.1', port: PORTS.health },
       desc: 'Address of a separate port for /health, /ready and /metrics, which answers however busy the HTTP port is. For probes from other hosts, set 0.0.0.0:7483. It has no TLS and does not require --insecure, because it is read-only and shows no keys or locks.',
       group: 'Network',
     },
@@ -90,17 +91,17 @@ export const nodeSchema = defineOptions({
     },
     advertiseClient: {
       type: address(),
-      desc: 'Client address that this node announces. Default: the listening address.',
+      desc: 'Client address that this node announces. Default: --client-listen.',
       group: 'Network',
     },
     advertisePeer: {
       type: address(),
-      desc: 'Peer address that this node announces. Default: the listening address.',
+      desc: 'Peer address that this node announces. Default: --peer-listen.',
       group: 'Network',
     },
     advertiseHttp: {
       type: address(),
-      desc: 'HTTP address that this node announces. Default: the listening address.',
+      desc: 'HTTP address that this node announces. Default: --http-listen, or its port on the host of --advertise-client if it listens on all addresses.',
       group: 'Network',
     },
     insecure: {
@@ -192,7 +193,7 @@ export const nodeSchema = defineOptions({
     diskReserve: {
       type: bytes({ min: 0, max: 2 ** 50 }),
       default: 256 * 2 ** 20,
-      desc: 'Disk space to keep free. If less is free, the node refuses new values with RESOURCE_EXHAUSTED; locks, reads, deletes and compactions still work. 0: no reserve.',
+      desc: 'Disk space to keep free. If less is free, the node refuses new values with RESOURCE_EXHAUSTED; locks, reads, deletes and compactions still work. At least 32 MiB, for the log. 0: no reserve.',
       group: 'Storage',
     },
     compactionRetention: {
@@ -287,6 +288,12 @@ export const nodeSchema = defineOptions({
       desc: 'Log format: JSON for machines, plain lines for people. Logs go to standard error.',
       group: 'Logging',
     },
+    drainDelay: {
+      type: durationMs({ min: 0, max: 600_000 }),
+      default: 0,
+      desc: 'How long a stopping node still serves after /ready has turned 503 and other nodes lead, so that load balancers send clients elsewhere first.',
+      group: 'Node',
+    },
     shutdownTimeout: {
       type: durationMs({ min: 100, max: 600_000 }),
       default: 10_000,
@@ -299,6 +306,16 @@ export const nodeSchema = defineOptions({
       between: ['electionTimeout', 'heartbeatInterval'],
       holds: ({ electionTimeout, heartbeatInterval }) => electionTimeout > 2 * heartbeatInterval,
       must: 'be more than twice --heartbeat-interval',
+    },
+    {
+      between: ['diskReserve'],
+      holds: ({ diskReserve }) => diskReserve === 0 || diskReserve >= DISK_RESERVE_MIN,
+      must: 'be 0 or at least 32MiB: with less, the log could not grow while the node makes room',
+    },
+    {
+      between: ['drainDelay', 'shutdownTimeout'],
+      holds: ({ drainDelay, shutdownTimeout }) => drainDelay < shutdownTimeout,
+      must: 'be less than --shutdown-timeout, which includes it',
     },
     {
       between: ['snapshotBytesPerSecondMax'],
@@ -336,34 +353,34 @@ export const nodeSchema = defineOptions({
       must: 'be 0 or at least 1MiB: at lower rates, receivers time out',
     },
     {
-      between: ['clientPort', 'peerPort', 'httpPort', 'healthListen'],
-      holds: ({ clientPort, peerPort, httpPort, healthListen }) =>
-        new Set([clientPort, peerPort, httpPort, healthListen.port]).size === 4,
-      must: 'differ from the other ports',
+      between: ['clientListen', 'peerListen', 'httpListen', 'healthListen'],
+      holds: ({ clientListen, peerListen, httpListen, healthListen }) =>
+        areDistinct([clientListen, peerListen, httpListen, healthListen]),
+      must: 'differ from the other addresses to listen on',
     },
     {
-      between: ['listenHost', 'insecure'],
+      between: ['clientListen', 'httpListen', 'insecure'],
       holds: (options) => isExposureAllowed('clients', clientTlsMode(options) === 'tls', options),
-      must: 'be a loopback address, or clients must use TLS: give --tls-cert and --tls-key ("remora cert" makes them), or allow plain text by --insecure clients',
+      must: 'be a loopback address, as --http-listen must, or clients must use TLS: give --tls-cert and --tls-key ("remora cert" makes them), or allow plain text by --insecure clients',
     },
     {
-      between: ['listenHost', 'insecure'],
+      between: ['peerListen', 'insecure'],
       holds: (options) => isExposureAllowed('peers', peerTlsMode(options) === 'tls', options),
       must: 'be a loopback address, or nodes must use TLS: give --tls-peer-cert, --tls-peer-key and --tls-peer-ca ("remora cert" makes them), or allow plain text by --insecure peers',
     },
     {
-      between: ['listenHost', 'insecure'],
+      between: ['clientListen', 'httpListen', 'insecure'],
       holds: (options) => isExposureAllowed('anonymous', areClientsKnown(options), options),
-      must: 'be a loopback address, or the cluster needs authentication: give --initial-root-password-file, or --tls-client-ca and --tls-client-certificates required (root then logs in with the certificate "remora cert client root" makes), or serve everybody by --insecure anonymous',
+      must: 'be a loopback address, as --http-listen must, or the cluster needs authentication: give --initial-root-password-file, or --tls-client-ca and --tls-client-certificates required (root then logs in with the certificate "remora cert client root" makes), or serve everybody by --insecure anonymous',
     },
     {
-      between: ['advertisePeer', 'listenHost'],
-      holds: ({ advertisePeer, listenHost }) => advertisePeer !== undefined || !isWildcard(listenHost),
+      between: ['advertisePeer', 'peerListen'],
+      holds: ({ advertisePeer, peerListen }) => advertisePeer !== undefined || !isWildcard(peerListen),
       must: 'be set when listening on all addresses, or other nodes and clients could not reach this node',
     },
     {
-      between: ['advertiseClient', 'listenHost'],
-      holds: ({ advertiseClient, listenHost }) => advertiseClient !== undefined || !isWildcard(listenHost),
+      between: ['advertiseClient', 'clientListen'],
+      holds: ({ advertiseClient, clientListen }) => advertiseClient !== undefined || !isWildcard(clientListen),
       must: 'be set when listening on all addresses, or other nodes and clients could not reach this node',
     },
     {
@@ -418,20 +435,19 @@ export function advertised(options: NodeOptions): {
   readonly peer: Address;
   readonly http: Address;
 } {
-  const host = options.listenHost;
-  return {
-    client: options.advertiseClient ?? { host, port: options.clientPort },
-    peer: options.advertisePeer ?? { host, port: options.peerPort },
-    http: options.advertiseHttp ?? { host, port: options.httpPort },
-  };
+  const { clientListen, peerListen, httpListen } = options;
+  const client = options.advertiseClient ?? clientListen;
+  const http = isWildcard(httpListen) ? { host: client.host, port: httpListen.port } : httpListen;
+  return { client, peer: options.advertisePeer ?? peerListen, http: options.advertiseHttp ?? http };
 }
 
 /** The names that HTTP clients may use for this node, besides localhost and IP addresses. */
 export function httpNames(options: NodeOptions): ReadonlySet<string> {
   const { client, peer, http } = advertised(options);
-  const own = [options.listenHost, options.healthListen.host, client.host, peer.host, http.host];
+  const { clientListen, peerListen, httpListen, healthListen } = options;
+  const own = [clientListen, peerListen, httpListen, healthListen, client, peer, http];
   return new Set(
-    [...own.map((host) => hostName(host)), ...options.httpAllowedHosts].filter((name) => name !== undefined),
+    [...own.map(({ host }) => hostName(host)), ...options.httpAllowedHosts].filter((name) => name !== undefined),
   );
 }
 
@@ -440,8 +456,15 @@ export function labelsOf({ labels }: NodeOptions): Readonly<Record<string, strin
   return Object.fromEntries(labels.map(({ level, value }) => [level, value]));
 }
 
-function isWildcard(host: string): boolean {
+function isWildcard({ host }: Address): boolean {
   return host === '0.0.0.0' || host === '::';
+}
+
+/** Whether a process can listen on all of the addresses at once. */
+function areDistinct(addresses: readonly Address[]): boolean {
+  const overlap = (a: Address, b: Address): boolean =>
+    a.port === b.port && (a.host === b.host || isWildcard(a) || isWildcard(b));
+  return addresses.every((one, i) => !addresses.slice(i + 1).some((other) => overlap(one, other)));
 }
 
 /** Limits on what connections to a port may hold before they have sent something complete. */

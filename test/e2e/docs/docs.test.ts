@@ -7,8 +7,13 @@ import { missingEtcdctl } from '../etcd-twins/etcdctl.ts';
 import { Cluster } from '../harness.ts';
 import { PageRunner, runnableBlocks } from './page-run.ts';
 
-/** They found a cluster and change its members: one shell, in this order, on machines of its own. */
-const MACHINES = ['run-three-nodes', 'add-a-node', 'take-a-node-out'].map((name) => `docs/how-to/cluster/${name}.md`);
+/** Each found a cluster and change its members: one shell, in this order, on machines of its own. */
+const GROUPS = [
+  ['run-three-nodes', 'add-a-node', 'take-a-node-out'],
+  ['run-three-nodes', 'change-addresses'],
+  ['run-three-nodes', 'replace-a-node'],
+  ['run-three-nodes', 'grow-to-five-nodes'],
+].map((names) => names.map((name) => `docs/how-to/cluster/${name}.md`));
 
 describe('pages for any cluster', () => {
   let cluster: Cluster;
@@ -24,7 +29,7 @@ describe('pages for any cluster', () => {
   });
 
   const pages = shelfPages().filter(
-    (page) => ![...MACHINES, SECURE, USERS, MOVE].includes(page) && runnableBlocks(page).length > 0,
+    (page) => ![...GROUPS.flat(), SECURE, USERS, MOVE].includes(page) && runnableBlocks(page).length > 0,
   );
 
   test.each(pages)('%s: its commands work as it says', async (page) => {
@@ -74,10 +79,10 @@ test('users and roles are managed as the page says', async () => {
   }
 });
 
-test('a cluster on three machines is founded, gets a fourth node and loses it again, as the pages say', async () => {
+test.each(GROUPS)('a cluster on three machines is founded and changed, as %s and %s say', async (...pages) => {
   const runner = new PageRunner();
   try {
-    await runner.run(...MACHINES);
+    await runner.run(...pages);
   } finally {
     runner.remove();
   }

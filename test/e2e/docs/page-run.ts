@@ -5,6 +5,7 @@
  *      and files of an earlier one. The first command that fails ends the run, and the error names the block's line.
  * PR2. Addresses and directories in the blocks are replaced: `127.0.0.1:7480` by a node of the test's cluster,
  *      `10.0.0.N` by a loopback address of this run, `/var/lib/remora` by a directory for that machine's node.
+ *      `systemctl stop remora` ends the node whose data directory is that of the block's machine.
  * PR3. Nothing outlives the run: the shell leads a process group, which is killed when the run ends.
  */
 import { spawn } from 'node:child_process';
@@ -16,6 +17,10 @@ import { type CodeBlock, codeBlocks } from '../../../packages/cli/test/docs/mark
 import { ROOT, readPage } from '../../../packages/cli/test/docs/pages.ts';
 import type { Cluster } from '../harness.ts';
 
+/** Waits for the end of the process: its ports and its directory are free then. */
+const STOP = `pid=$(sed -E 's/.*"pid": ?([0-9]+).*/\\1/' < <(tr -d '\\n' < /var/lib/remora/lock/owner.json))
+kill "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+`;
 const RUN_TIMEOUT_MS = 110_000;
 /** The last digit of a port, as `npm start` gives them out. */
 const PORT_KINDS = ['client', 'peer', 'http', 'health'] as const;
@@ -81,7 +86,9 @@ export class PageRunner {
   }
 
   #step(page: string, block: CodeBlock, work: string): string {
-    const code = this.#placed(block.code);
+    const [machine] = block.machines;
+    const stops = block.machines.map((each) => this.#placed(STOP, each)).join('');
+    const code = block.code.trim() === 'systemctl stop remora' ? stops : this.#placed(block.code, machine);
     const at = `AT='${page}:${block.line}'`;
     if (block.file !== undefined) {
       writeFileSync(join(work, block.file), code, { mode: 0o755 });
@@ -94,8 +101,9 @@ export class PageRunner {
   }
 
   /** PR2. */
-  #placed(code: string): string {
-    const [, machine = '0'] = /--listen-host 10\.0\.0\.(\d+)/.exec(code) ?? [];
+  #placed(code: string, on?: string): string {
+    const [, address = '0'] = /--client-listen 10\.0\.0\.(\d+)/.exec(code) ?? [];
+    const machine = on ?? address;
     const ours = Object.entries(this.#others).reduce((text, [from, to]) => text.replaceAll(from, to), code);
     return ours
       .replaceAll('npx remora', 'remora')
@@ -104,7 +112,7 @@ export class PageRunner {
         const name = PORT_KINDS[Number(kind)];
         return ports === undefined || name === undefined ? address : `127.0.0.1:${ports[name]}`;
       })
-      .replaceAll(/(--listen-host 10\.0\.0\.\d+)/g, `$1 --health-listen 10.0.0.${machine}:7483`)
+      .replaceAll(/(--client-listen 10\.0\.0\.\d+:7480)/g, `$1 --health-listen 10.0.0.${address}:7483`)
       .replaceAll(/10\.0\.0\.(\d+)/g, `${this.#network}.$1`)
       .replaceAll('/var/lib/remora', join(this.dir, `machine-${machine}`));
   }

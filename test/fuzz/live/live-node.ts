@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { logVerbosity, setLogVerbosity } from '@grpc/grpc-js';
 import { type Logger, parseOptions, silentLogger } from '@remora/base';
 import { connect, type RemoraClient } from 'remora';
-import { foundersOf } from '../../../packages/cli/src/node/cluster/cluster-identity.ts';
+import { plannedFounding } from '../../../packages/cli/src/node/cluster/cluster-identity.ts';
 import type { RunningNode } from '../../../packages/cli/src/node/running-node.ts';
 import { startNode } from '../../../packages/cli/src/node/start-node.ts';
 import { type NodeOptions, nodeSchema } from '../../../packages/cli/src/node-options.ts';
@@ -46,7 +46,7 @@ export class LiveNode {
     readonly faults: unknown[];
   }) {
     this.options = parts.options;
-    this.clusterId = foundersOf(parts.options)?.clusterId ?? '';
+    this.clusterId = plannedFounding(parts.options)?.clusterId ?? '';
     this.#dir = parts.dir;
     this.#node = parts.node;
     this.#client = parts.client;
@@ -60,9 +60,9 @@ export class LiveNode {
     const options = parseOptions(nodeSchema, {
       flags: {
         dataDir: dir,
-        clientPort: String(clientPort),
-        peerPort: String(peerPort),
-        httpPort: String(httpPort),
+        clientListen: `${HOST}:${clientPort}`,
+        peerListen: `${HOST}:${peerPort}`,
+        httpListen: `${HOST}:${httpPort}`,
         healthListen: `${HOST}:${healthPort}`,
       },
     });

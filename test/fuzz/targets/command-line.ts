@@ -1,3 +1,4 @@
+import { formatAddress } from '@remora/base';
 import { CommandError, exitCode } from '../../../packages/cli/src/exit-codes.ts';
 import { createProgram } from '../../../packages/cli/src/program.ts';
 import { reportFailure, type Shell } from '../../../packages/cli/src/shell.ts';
@@ -46,7 +47,7 @@ const reading: Target = {
       'kv put greeting hello',
       'kv get --prefix orders/ --limit 10 --json',
       'lock run orders --ttl 10s -- true',
-      'node --name n1 --client-port 7480',
+      'node --name n1 --client-listen 127.0.0.1:7480',
       'dev --nodes 3',
       'admin split 2 --key 0x00ff --no-wait',
       'admin move 2 n1 n4 --timeout 5s',
@@ -104,7 +105,7 @@ const doing: Target = {
   prepare: liveNode,
   async decode(bytes) {
     const node = await liveNode();
-    const env = { REMORA_ENDPOINTS: `127.0.0.1:${node.options.clientPort}` };
+    const env = { REMORA_ENDPOINTS: formatAddress(node.options.clientListen) };
     const program = idle(await createProgram({ shell: { ...quiet, env }, loadStartNode }), NOT_DONE);
     try {
       await program.parseAsync(argvOf(bytes).map(harmless), { from: 'user' });

@@ -83,10 +83,10 @@ const connections = (path: string, service: string) => (): readonly Uint8Array[]
 
 const CONNECTIONS: readonly Target[] = [
   live('client-bytes', connections('/etcdserverpb.KV/Put', PIPE_SERVICE), ({ options }, bytes) =>
-    rawExchange(options.clientPort, bytes),
+    rawExchange(options.clientListen.port, bytes),
   ),
   live('peer-bytes', connections('/remora.internal.Rpc/Open', RPC_SERVICE), ({ options }, bytes) =>
-    rawExchange(options.peerPort, bytes),
+    rawExchange(options.peerListen.port, bytes),
   ),
 ];
 
@@ -138,7 +138,7 @@ const calls = live(
     ),
   ({ options }, bytes) => {
     const { path } = CALLS[(bytes[0] ?? 0) % CALLS.length] ?? { path: '/' };
-    return grpcExchange(options.clientPort, { path, body: bytes.subarray(1) });
+    return grpcExchange(options.clientListen.port, { path, body: bytes.subarray(1) });
   },
 );
 
@@ -160,7 +160,7 @@ const pipeCalls = live(
       [2, 200],
     ]),
   ],
-  ({ options }, body) => rawExchange(options.clientPort, framedBytes([JSON.stringify(PIPE_HELLO), body])),
+  ({ options }, body) => rawExchange(options.clientListen.port, framedBytes([JSON.stringify(PIPE_HELLO), body])),
 );
 
 // -------------------------------------------------------------------------------------------------- peers
@@ -200,7 +200,7 @@ const peerFrames: Target = live(
       [1, 12, 3, null],
     ]),
   ],
-  (node, body) => rawExchange(node.options.peerPort, framedBytes([strangerHello(node, RPC_SERVICE), body])),
+  (node, body) => rawExchange(node.options.peerListen.port, framedBytes([strangerHello(node, RPC_SERVICE), body])),
 );
 
 /** A well-formed frame for a group of this node would be trusted: the peer might lead the group. */
@@ -222,7 +222,7 @@ const raftStreams = [FRAMES_SERVICE, SNAPSHOT_SERVICE].map(
           .filter((body) => !concernsUs(body)),
       (node, body) => {
         if (concernsUs(body)) return Promise.resolve();
-        return rawExchange(node.options.peerPort, framedBytes([strangerHello(node, service), body]));
+        return rawExchange(node.options.peerListen.port, framedBytes([strangerHello(node, service), body]));
       },
     ),
 );
@@ -239,7 +239,7 @@ const pipeHandshake = live(
       `{"service":"${PIPE_SERVICE}"}`,
       `{"service":"${RPC_SERVICE}","protocol":2}`,
     ].map((text) => Buffer.from(text)),
-  ({ options }, bytes) => rawExchange(options.clientPort, framedBytes([bytes])),
+  ({ options }, bytes) => rawExchange(options.clientListen.port, framedBytes([bytes])),
 );
 
 /** The hello of a peer. */
@@ -253,7 +253,7 @@ const peerHandshake = live(
       `{"service":"${FRAMES_SERVICE}","version":"3","cluster":"c","node":"9","incarnation":null}`,
       `{"service":"${SNAPSHOT_SERVICE}","version":3}`,
     ].map((text) => Buffer.from(text)),
-  ({ options }, bytes) => rawExchange(options.peerPort, framedBytes([bytes])),
+  ({ options }, bytes) => rawExchange(options.peerListen.port, framedBytes([bytes])),
 );
 
 // -------------------------------------------------------------------------------------------------- HTTP
@@ -270,9 +270,9 @@ const http = live(
       'BREW /health HTTP/1.1\r\nhost: a\r\n\r\nCONNECT a:1 HTTP/1.1\r\n\r\n',
     ].map((text) => Buffer.from(text)),
   async ({ options }, bytes) => {
-    await rawExchange(options.httpPort, bytes);
+    await rawExchange(options.httpListen.port, bytes);
     const answer = await rawExchange(
-      options.httpPort,
+      options.httpListen.port,
       Buffer.from('GET /health HTTP/1.0\r\nhost: localhost\r\n\r\n'),
       ALIVE_MS,
     );

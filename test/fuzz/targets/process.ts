@@ -35,7 +35,7 @@ const configFile: Target = {
   runs: 100,
   corpus: () =>
     texts(
-      'name: n1\nlog-level: info\nclient-port: 7480\n',
+      'name: n1\nlog-level: info\nclient-listen: 127.0.0.1:7480\n',
       '{"name": "n1", "roles": ["master", "data"], "election-timeout": "1s"}',
       'initial-cluster:\n  - n1=10.0.0.1:7481\n  - n2=10.0.0.2:7481\ninsecure: [clients]\n',
       'roles: &a [data]\nname: *a\n',
@@ -51,7 +51,7 @@ const flags: Target = {
   name: 'flags-and-environment',
   corpus: () =>
     texts(
-      'name=n1\nlogLevel=debug\nclientPort=7480',
+      'name=n1\nlogLevel=debug\nclientListen=127.0.0.1:7480',
       'REMORA_NAME=n1\nREMORA_ELECTION_TIMEOUT=1m30s\nREMORA_INITIAL_CLUSTER=n1=[::1]:7481,n2=h:1',
     ),
   decode(bytes) {
@@ -134,7 +134,7 @@ const http: Target = {
     const logger = { ...silentLogger, error: (fields: unknown) => failures.push(fields) };
     const server = await startHttpServer({
       listen: { host: '127.0.0.1', port: 0 },
-      flag: '--http-port',
+      flag: '--http-listen',
       limits: API_LIMITS,
       names: new Set(['a']),
       logger,

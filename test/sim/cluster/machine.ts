@@ -5,7 +5,7 @@
 import { parseOptions, SeededRandom } from '@remora/base';
 import { SimDisk } from '@remora/base/testing';
 import { localPorts } from '../../../packages/cli/src/local-ports.ts';
-import { foundersOf } from '../../../packages/cli/src/node/cluster/cluster-identity.ts';
+import { plannedFounding } from '../../../packages/cli/src/node/cluster/cluster-identity.ts';
 import { type NodeOptions, nodeSchema } from '../../../packages/cli/src/node-options.ts';
 import type { MemoryMedium } from '../../../packages/dataserver/src/testing/memory-store.ts';
 import type { SimLoop } from '../common/env/loop.ts';
@@ -53,8 +53,8 @@ export class Storage {
   /** The surviving part of the log, and the position that the rows of the engine reach. */
   readonly durable: DurableLog;
   readonly positions = new StoredPositions(this.medium);
-  /** The options of the node on it. */
-  readonly nodeOptions: NodeOptions;
+  readonly #options: StorageOptions;
+  #nodeOptions: NodeOptions;
 
   constructor(options: StorageOptions) {
     const { machine, seed, loop, cluster, disksBefore } = options;
@@ -63,12 +63,23 @@ export class Storage {
     this.random = new SeededRandom(seedOf(seed, machine.id, 1, disksBefore));
     this.disk = new SimDisk({ random: this.random, clock: loop, latencyMs: cluster.diskMs });
     this.durable = new DurableLog(this.disk, LOG_DIR);
-    this.nodeOptions = nodeOptionsOf(options);
-    const founders = foundersOf(this.nodeOptions);
+    this.#options = options;
+    this.#nodeOptions = nodeOptionsOf(options);
+    const founders = plannedFounding(this.#nodeOptions);
     this.records = new SimRecords({
       incarnation: `machine ${machine.id}, disk ${disksBefore}`,
-      ...(founders !== undefined && { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
+      ...(founders && { clusterId: founders.clusterId, nodeId: founders.ownNodeId, founders: founders.names }),
     });
+  }
+
+  /** The options of the node on it. */
+  get nodeOptions(): NodeOptions {
+    return this.#nodeOptions;
+  }
+
+  /** The next process has these options instead. */
+  changeOptions(flags: Readonly<Record<string, string>>): void {
+    this.#nodeOptions = nodeOptionsOf(this.#options, flags);
   }
 
   /**
@@ -108,7 +119,10 @@ function rolesOfNew({ roles, mayBecomeMaster = false }: MachineOptions): Machine
   return others.length > 0 ? others : ['gateway'];
 }
 
-function nodeOptionsOf({ machine, cluster, disksBefore, founder }: StorageOptions): NodeOptions {
+function nodeOptionsOf(
+  { machine, cluster, disksBefore, founder }: StorageOptions,
+  changed: Readonly<Record<string, string>> = {},
+): NodeOptions {
   const { machines, authenticated, heartbeatMs, electionMs, checkpointMs, requestsPerSecondMax } = cluster;
   const { client, peer, http, health } = localPorts(BASE_PORT, machine.id);
   const founders = machines.filter((one) => one.founder);
@@ -117,9 +131,9 @@ function nodeOptionsOf({ machine, cluster, disksBefore, founder }: StorageOption
     flags: {
       name: founder || disksBefore === 0 ? `n${machine.id}` : `n${machine.id}.${disksBefore}`,
       roles: (founder ? machine.roles : rolesOfNew(machine)).join(','),
-      clientPort: String(client),
-      peerPort: String(peer),
-      httpPort: String(http),
+      clientListen: `127.0.0.1:${client}`,
+      peerListen: `127.0.0.1:${peer}`,
+      httpListen: `127.0.0.1:${http}`,
       healthListen: `127.0.0.1:${health}`,
       ...(founder
         ? { initialCluster: founders.map((one) => `n${one.id}=${peerAddress(one)}`).join(',') }
@@ -129,6 +143,7 @@ function nodeOptionsOf({ machine, cluster, disksBefore, founder }: StorageOption
       electionTimeout: `${electionMs}ms`,
       checkpointInterval: `${checkpointMs}ms`,
       requestsPerSecondMax: String(requestsPerSecondMax),
+      ...changed,
     },
   });
 }

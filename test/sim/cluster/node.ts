@@ -260,6 +260,11 @@ export class SimNode implements ObservedNode {
 
   // ------------------------------------------------------------------------------------------ life
 
+  /** The next process has these options instead. */
+  changeOptions(flags: Readonly<Record<string, string>>): void {
+    this.#storage.changeOptions(flags);
+  }
+
   start(): void {
     assert(this.down, 'a node runs once at a time');
     const number = ++this.lives;

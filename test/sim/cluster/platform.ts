@@ -162,7 +162,7 @@ export class SimPlatform implements NodePlatform {
     };
   }
 
-  #listenForCalls({ self, identify }: PeersDeps, registry: RpcDispatcher, served: Served): () => void {
+  #listenForCalls({ self, identify, onNode }: PeersDeps, registry: RpcDispatcher, served: Served): () => void {
     const { links, party, clock, addresses } = this.#deps;
     return links.listen(addresses.peer, {
       party,
@@ -172,6 +172,7 @@ export class SimPlatform implements NodePlatform {
           peer === undefined || peer.nodeId === 0 ? ANONYMOUS_CALLER : identify(peer);
         const caller = who();
         if (caller instanceof ServiceError) return caller;
+        if (peer !== undefined && caller.kind === 'node') onNode(peer);
         served.add((onClose) => serveLink({ link, registry, clock, caller, identify: who, onClose }));
         return undefined;
       },

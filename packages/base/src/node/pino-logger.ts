@@ -20,10 +20,11 @@ export interface LevelledLogger extends Logger {
 /**
  * A logger that writes JSON lines (or readable ones); a terminal may show both (`escapeHidden`). It writes
  * synchronously, so records from before a crash are complete. An `Error` under `error` or `err` is written with its
- * stack and its causes.
+ * stack and its causes. Records that cannot be written are dropped: the reader of a pipe may be gone, and a terminal
+ * closed, and the process goes on.
  */
 export function createPinoLogger(options: PinoLoggerOptions): LevelledLogger {
-  const raw: DestinationStream = options.destination ?? pino.destination({ fd: 2, sync: true });
+  const raw: DestinationStream = options.destination ?? standardError();
   const lineOf = options.pretty ? prettyLine : escapedLine;
   const destination = { write: (line: string) => raw.write(lineOf(line)) };
   const logger = pino(
@@ -37,6 +38,12 @@ export function createPinoLogger(options: PinoLoggerOptions): LevelledLogger {
     destination,
   );
   return new SharedLevelLogger(logger, { least: LOG_LEVELS.indexOf(options.level) });
+}
+
+function standardError(): DestinationStream {
+  const stream = pino.destination({ fd: 2, sync: true });
+  stream.on('error', () => {});
+  return stream;
 }
 
 /** pino's own children keep the level that their parent had when they were made. */

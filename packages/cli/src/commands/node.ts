@@ -1,13 +1,12 @@
 import { kebabName, OWN_UMASK, parseOptions } from '@remora/base';
-import { createPinoLogger } from '@remora/base/node';
+import { createPinoLogger, type LevelledLogger } from '@remora/base/node';
 import { Command } from 'commander';
 import { parseConfig, readConfigFile } from '../config-file.ts';
 import { CommandError, exitCode } from '../exit-codes.ts';
-import type { StartNode } from '../node/running-node.ts';
+import type { RunningNode, StartNode } from '../node/running-node.ts';
 import { type NodeOptions, nodeSchema } from '../node-options.ts';
 import { addSchemaFlags, schemaFlags } from '../schema-flags.ts';
 import { aborted, type Shell, stopSignal } from '../shell.ts';
-import { clientTlsMode, peerTlsMode } from '../tls-options.ts';
 
 const EXAMPLES = `
 Examples:
@@ -15,7 +14,8 @@ Examples:
     $ remora node --data-dir ./data
 
   Run the first of three machines (on the others, use --name n2 and n3 and their addresses):
-    $ remora node --name n1 --data-dir /var/lib/remora --listen-host 10.0.0.1 \\
+    $ remora node --name n1 --data-dir /var/lib/remora \\
+        --client-listen 10.0.0.1:7480 --peer-listen 10.0.0.1:7481 --http-listen 10.0.0.1:7482 \\
         --tls-cert n1.crt --tls-key n1.key --tls-client-ca ca.crt --tls-client-certificates required \\
         --tls-peer-cert n1-peer.crt --tls-peer-key n1-peer.key --tls-peer-ca peer-ca.crt \\
         --cluster-token prod-7f3a \\
@@ -42,9 +42,10 @@ export function nodeCommand({ shell, loadStartNode }: NodeCommandDeps): Command 
   addSchemaFlags(command, nodeSchema);
   command.option('--print-options', 'print the resulting options as YAML and exit');
   return command.action(async (parsed: Record<string, unknown>) => {
-    const options = nodeOptions(parsed, shell.env);
+    const readOptions = () => nodeOptions(parsed, shell.env);
+    const options = readOptions();
     if (parsed.printOptions === true) return shell.out(showOptions(options));
-    process.exitCode = await runNode(options, await loadStartNode());
+    process.exitCode = await runNode(options, await loadStartNode(), readOptions);
   });
 }
 
@@ -67,29 +68,25 @@ export function showOptions(options: NodeOptions): string {
   return text;
 }
 
-/** Runs until a signal or a failure; returns the exit code. */
-async function runNode(options: NodeOptions, startNode: StartNode): Promise<number> {
+/** Runs until a signal or a failure; returns the exit code. `readOptions` reads the options again. */
+async function runNode(options: NodeOptions, startNode: StartNode, readOptions: () => NodeOptions): Promise<number> {
   process.umask(OWN_UMASK);
   const logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' });
-  const hasFiles =
-    clientTlsMode(options) !== 'plain' || peerTlsMode(options) !== 'plain' || options.auditLog !== undefined;
-  // A supervisor reloads with it. From a terminal that is closed, it ends a node that has nothing to reload.
-  const mayReload = hasFiles || !process.stdin.isTTY;
-  let reload: (() => Promise<void>) | undefined;
+  let running: RunningNode | undefined;
   const { signal, dispose } = stopSignal(() => {
-    void reload?.();
-    return mayReload;
+    reload(options, readOptions, { logger, node: running });
+    return true;
   });
   // A joining node has only timers, which do not keep the process alive.
   const alive = setInterval(() => {}, 2 ** 30);
   try {
-    const node = await startNode(options, signal).catch((error: unknown) => {
+    const node = await startNode(options, signal, logger).catch((error: unknown) => {
       if (!signal.aborted) throw error;
       logger.info({ reason: String(signal.reason) }, 'stopped during startup');
       return undefined;
     });
     if (node === undefined) return exitCode('ok');
-    reload = () => node.reload();
+    running = node;
     const failure = node.failed.catch((error: unknown) => ({ error }));
     const end = await Promise.race([failure, aborted(signal)]);
     if (typeof end === 'object') {
@@ -106,6 +103,35 @@ async function runNode(options: NodeOptions, startNode: StartNode): Promise<numb
     clearInterval(alive);
     dispose();
   }
+}
+
+/** Options that SIGHUP changes in a running process. */
+const RELOADED: ReadonlySet<string> = new Set(['logLevel', 'initialCluster', 'peerProxies']);
+
+/** SIGHUP: takes over what may change in a running process, and names what waits for a restart. */
+function reload(
+  before: NodeOptions,
+  readOptions: () => NodeOptions,
+  { logger, node }: { readonly logger: LevelledLogger; readonly node: RunningNode | undefined },
+): void {
+  let options: NodeOptions;
+  try {
+    options = readOptions();
+  } catch (error) {
+    logger.error({ error: String(error) }, 'the options cannot be read again, and stay as they are');
+    options = before;
+  }
+  logger.level = options.logLevel;
+  logger.info({ logLevel: options.logLevel }, 'SIGHUP: reading files and options again');
+  const differing = Object.keys(nodeSchema.definitions).filter((option) => !isSame(option, before, options));
+  const waiting = differing.filter((option) => !RELOADED.has(option)).map((option) => `--${kebabName(option)}`);
+  if (waiting.length > 0) logger.warn({ options: waiting }, 'these options have changed; restart the node to use them');
+  void node?.reload(options);
+}
+
+function isSame(option: string, before: NodeOptions, now: NodeOptions): boolean {
+  const key = option as keyof NodeOptions;
+  return JSON.stringify(before[key]) === JSON.stringify(now[key]);
 }
 
 /** How long after a stop the process may still write its output. */

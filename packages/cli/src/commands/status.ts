@@ -31,7 +31,8 @@ export function statusText({ view, conditions, range }: ClusterStatus): string {
   const names = new Map(view.nodes.map(({ descriptor }) => [descriptor.nodeId, descriptor.name]));
   const nameOf = (nodeId: number) => names.get(nodeId) ?? (nodeId === 0 ? 'none' : `node ${nodeId}`);
   const byId = [...view.nodes].sort((a, b) => a.descriptor.nodeId - b.descriptor.nodeId);
-  const nodes = byId.map(({ descriptor, state }) => [
+  const listed = byId.filter(({ state }) => state !== 'removed');
+  const nodes = listed.map(({ descriptor, state }) => [
     descriptor.nodeId,
     descriptor.name,
     state,

@@ -126,14 +126,14 @@ export class DevCluster {
     return numbers.map((n) => {
       const name = `n${n}`;
       const ports = localPorts(basePort, n);
+      const at = (port: number): string => `${HOST}:${port}`;
       const flags = {
         name,
         'data-dir': join(dataDir, name),
-        'listen-host': HOST,
-        'client-port': ports.client,
-        'peer-port': ports.peer,
-        'http-port': ports.http,
-        'health-listen': `${HOST}:${ports.health}`,
+        'client-listen': at(ports.client),
+        'peer-listen': at(ports.peer),
+        'http-listen': at(ports.http),
+        'health-listen': at(ports.health),
         'initial-cluster': members,
         'cluster-token': clusterToken,
         ...this.certificates?.flagsOf(name),
@@ -145,7 +145,6 @@ export class DevCluster {
         logPath: join(dataDir, `${name}.log`),
         onEvent: (event) => this.#childEvent(name, event),
       });
-      const at = (port: number): string => `${HOST}:${port}`;
       return { name, client: at(ports.client), http: at(ports.http), health: at(ports.health), child };
     });
   }

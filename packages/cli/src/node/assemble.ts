@@ -39,12 +39,12 @@ import {
 import { CommandError } from '../exit-codes.ts';
 import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
 import { Closers } from './closers.ts';
-import { type Founders, foundersOf, shownClusterId } from './cluster/cluster-identity.ts';
+import { type Founders, recordedFounding, shownClusterId } from './cluster/cluster-identity.ts';
 import { ExposureCheck } from './cluster/exposure-check.ts';
 import { foundingPlan, isFresh } from './cluster/founding.ts';
 import { joinCluster } from './cluster/join.ts';
 import { keptUsers } from './cluster/kept-users.ts';
-import { KnownCluster } from './cluster/known-cluster.ts';
+import { type AddressHints, KnownCluster } from './cluster/known-cluster.ts';
 import { PeerIdentities } from './cluster/peer-identities.ts';
 import { PeerRefusalPolicy } from './cluster/peer-refusal-policy.ts';
 import { serveRecovery } from './cluster/recovery-service.ts';
@@ -78,7 +78,13 @@ export async function assembleNode(
   platform: NodePlatform,
   signal: AbortSignal,
 ): Promise<AssembledNode> {
-  const node = new Node({ ...platform, platform, options, founders: foundersOf(options), signal });
+  const node = new Node({
+    ...platform,
+    platform,
+    options,
+    founders: recordedFounding(platform.records.identity),
+    signal,
+  });
   try {
     await node.start();
     return node;
@@ -103,6 +109,8 @@ export interface NodeRoles {
 export interface AssembledNode extends Omit<RunningNode, 'reload'> {
   /** Absent until the node has reached this point of its start. */
   readonly roles: NodeRoles | undefined;
+  /** Takes the addresses of other nodes from these options from now on. */
+  hint(options: AddressHints): void;
 }
 
 interface NodeParts extends Pick<NodePlatform, 'clock' | 'random' | 'logger' | 'records'> {
@@ -137,6 +145,8 @@ class Node implements AssembledNode {
   #health: NodeHealth | undefined;
   readonly #clocks = new ClockComparison();
   readonly #closers = new Closers();
+  /** Transfers the leaderships of this node to others. */
+  #handOverAll: () => Promise<void> = async () => {};
   #stopping: Promise<void> | undefined;
 
   constructor(parts: NodeParts) {
@@ -232,12 +242,13 @@ class Node implements AssembledNode {
     const authenticator = new Authenticator({ known: this.#auth, hasher, clock, random, logger, audit });
     await peers.listen(registry);
     this.#closers.add('peer port', () => peers.close());
-    const handOverAll = (): Promise<void> => {
+    this.#handOverAll = () => {
       const groups = [...(store?.replicas() ?? [])].map((replica) => replica.group);
       return handOver(seat.master === undefined ? groups : [seat.master.group, ...groups], clock);
     };
-    this.#closers.add('leaderships returned by their previous holders', handOverAll);
+    this.#closers.add('leaderships returned by their previous holders', () => this.#handOverAll());
     this.#startAgent(descriptor, finder, { store, seat, health, founding });
+    this.#tellAddress(descriptor, dialer);
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
       ...{
@@ -264,12 +275,16 @@ class Node implements AssembledNode {
     });
     this.#closers.add('entry', () => entry.stop());
     // While clients are served: each of the two delays them a little, and both at once would add up.
-    this.#closers.add('leaderships', handOverAll);
+    this.#closers.add('leaderships', () => this.#handOverAll());
     await entry.start();
     logger.info(
       { nodeId: this.#nodeId, cluster: shownClusterId(this.#clusterId), roles: descriptor.roles },
       'node is running',
     );
+  }
+
+  hint(options: AddressHints): void {
+    this.#cluster.hint(options);
   }
 
   stop(): Promise<void> {
@@ -278,15 +293,20 @@ class Node implements AssembledNode {
   }
 
   async #stop(): Promise<void> {
-    const { logger } = this.#parts;
+    const { clock, logger, options } = this.#parts;
     this.#health?.stopping();
+    if (this.#roles !== undefined && options.drainDelay > 0) {
+      logger.info({ delayMs: options.drainDelay }, 'draining: this node is not ready any more, and still serves');
+      await this.#handOverAll();
+      await new Promise<void>((resolve) => clock.setTimer(options.drainDelay, resolve));
+    }
     await this.#closers.close(logger);
     logger.info({}, 'node has stopped');
   }
 
   // -------------------------------------------------------------------------------------------- identity
 
-  /** Returns this node's identity: from its options if it founds the cluster, otherwise from the cluster. */
+  /** Returns this node's identity: from its data directory, or from the cluster that it joins now. */
   async #identify(): Promise<NodeDescriptor> {
     const { options, platform, records, founders } = this.#parts;
     const addresses = advertised(options);
@@ -301,7 +321,7 @@ class Node implements AssembledNode {
     };
     let { clusterId, nodeId } = records.identity;
     if (clusterId === undefined || nodeId === undefined) {
-      if (founders !== undefined) throw new CommandError('internal', 'a founder knows its id from its options');
+      if (founders !== undefined) throw new CommandError('internal', 'a founder knows its id from its data directory');
       ({ clusterId, nodeId } = await joinCluster(options, { ...base, nodeId: 0 }, this.#parts));
       this.#standing.joined();
       await records.assign({ clusterId, nodeId });
@@ -311,8 +331,8 @@ class Node implements AssembledNode {
     return { ...base, nodeId };
   }
 
-  #identity({ incarnation }: NodeDescriptor): LinkIdentity {
-    return { clusterId: this.#clusterId, nodeId: this.#nodeId, incarnation };
+  #identity({ incarnation, peerAddress: address }: NodeDescriptor): LinkIdentity {
+    return { clusterId: this.#clusterId, nodeId: this.#nodeId, incarnation, address };
   }
 
   #currentView(): ClusterView {
@@ -359,6 +379,7 @@ class Node implements AssembledNode {
       ...{ self, askFounder },
       named: (nodeId) => this.#cluster.named(nodeId),
       registered: (nodeId) => this.#cluster.registered(nodeId),
+      hinted: (nodeId) => this.#cluster.hinted(nodeId),
       trustDomain: () => this.#parts.platform.trustDomain?.(),
       isFounder: (nodeId) => this.#cluster.isFounder(nodeId),
       askMasters: () => this.#agent?.hurry(),
@@ -379,12 +400,32 @@ class Node implements AssembledNode {
   #peers(descriptor: NodeDescriptor, identities: PeerIdentities): Peers {
     return this.#parts.platform.openPeers({
       self: this.#identity(descriptor),
-      resolveAddress: (nodeId) => this.#cluster.address(nodeId),
+      resolveAddress: (nodeId) => this.#cluster.addresses.next(nodeId),
+      onUnreached: (nodeId, address) => this.#cluster.addresses.failed(nodeId, address),
       identify: (peer, certificate) => identities.identify(peer, certificate),
       verify: (answer) => identities.checkAnswer(answer),
       onRefused: (by, refusal) => this.#standing.refused(`node ${by}`, refusal),
-      onMet: () => this.#standing.met(),
+      onMet: (peer) => {
+        this.#standing.met();
+        this.#saidBy(peer);
+      },
+      onNode: (peer) => this.#saidBy(peer),
     });
+  }
+
+  /** A verified node has said where others reach it. */
+  #saidBy({ nodeId, address }: { readonly nodeId: number; readonly address?: string | undefined }): void {
+    if (address !== undefined) this.#cluster.addresses.told(nodeId, address);
+  }
+
+  /** A node that has moved calls all nodes that it knows once: they learn where it is (peer-addresses.ts PA5). */
+  #tellAddress({ peerAddress }: NodeDescriptor, dialer: ClosableDialer): void {
+    const { knownNodes } = this.#parts.records;
+    const own = knownNodes.find(({ nodeId }) => nodeId === this.#nodeId);
+    if (own === undefined || own.peerAddress === peerAddress) return;
+    for (const { nodeId, removed } of knownNodes) {
+      if (!removed) dialer.channel(nodeId).call(masterView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, () => undefined);
+    }
   }
 
   #host(log: GroupLog, peers: Peers): NodeRaftHost {
@@ -422,10 +463,15 @@ class Node implements AssembledNode {
     const dialer = createDialer({
       localNodeId: this.#nodeId,
       registry,
-      resolveAddress: (nodeId) => this.#cluster.address(nodeId),
+      resolveAddress: (nodeId) => this.#cluster.addresses.next(nodeId),
+      onUnreached: (nodeId, address) => this.#cluster.addresses.failed(nodeId, address),
       connect: (target) => {
         const by = target.nodeId === 0 ? `the node at ${target.address}` : `node ${target.nodeId}`;
-        const link = platform.connect(target, self, (answer) => identities.checkAnswer(answer));
+        const link = platform.connect(target, self, (answer) => {
+          const refusal = identities.checkAnswer(answer);
+          if (identities.isKnown(answer)) this.#saidBy(answer);
+          return refusal;
+        });
         return this.#standing.over(link, by);
       },
       clock,
@@ -509,7 +555,8 @@ class Node implements AssembledNode {
       ...{ clock, dialer },
       seeds: options.join.map(formatAddress),
       masters: this.#cluster.firstIds,
-      reachable: (nodeId) => this.#cluster.address(nodeId) !== undefined,
+      reachable: (nodeId) => this.#cluster.addresses.next(nodeId) !== undefined,
+      onLeaderAddress: (nodeId, address) => this.#cluster.addresses.passedOn(nodeId, address),
       leaderHere: () => seat.master?.leader ?? 0,
     });
   }

@@ -40,17 +40,17 @@ class Bed {
   readonly health: NodeHealth;
 
   constructor() {
-    const members = ['n1', 'n2', 'n3'].map((name) => ({ name, peer: { host: 'h', port: 1 } }));
+    const names = ['n1', 'n2', 'n3'];
     const bed = this;
     this.health = new NodeHealth({
       ...{ clock: this.clock, nodeId: 1, name: 'n1', reserveBytes: 100 * MIB },
-      founders: { clusterId: 'c', members, ownNodeId: 1 },
+      founders: { clusterId: 'c', names, ownNodeId: 1 },
       cluster: {
         get view() {
           return bed.#view();
         },
-        nodes: members.map(({ name }, i) => ({ nodeId: i + 1, name, removed: false })),
-        address: (nodeId) => `h:${nodeId}`,
+        nodes: names.map((name, i) => ({ nodeId: i + 1, name, removed: false })),
+        addresses: { next: (nodeId) => `h:${nodeId}` },
       },
       space: () => ({ capacityBytes: 2_000 * MIB, availableBytes: this.freeMib * MIB }),
       logHangs: () => this.logHangs,

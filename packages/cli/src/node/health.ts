@@ -30,7 +30,9 @@ export interface NodeHealthDeps {
   readonly clock: Clock;
   readonly nodeId: number;
   readonly name: string;
-  readonly cluster: Pick<KnownCluster, 'view' | 'nodes' | 'address'>;
+  readonly cluster: Pick<KnownCluster, 'view' | 'nodes'> & {
+    readonly addresses: Pick<KnownCluster['addresses'], 'next'>;
+  };
   readonly founders: Founders | undefined;
   readonly space: () => NodeSpace;
   /** `--disk-reserve` */
@@ -210,12 +212,10 @@ export class NodeHealth {
     yield healthCondition('addressUnresolved', { nodeId }, text);
   }
 
-  /** Nodes with that host in their address; founders that the masters have not heard of count, too. */
+  /** Nodes, and founders that the masters have not heard of, that would be dialled at that host next. */
   #namesAt(host: string): readonly string[] {
-    const { cluster, founders } = this.#deps;
-    const nodes = cluster.nodes.filter(({ nodeId }) => cluster.address(nodeId)?.startsWith(`${host}:`));
-    const members = (founders?.members ?? []).filter(({ peer }) => peer.host === host);
-    return [...new Set([...nodes, ...members].map(({ name }) => name))];
+    const { nodes, addresses } = this.#deps.cluster;
+    return nodes.filter(({ nodeId }) => addresses.next(nodeId)?.startsWith(`${host}:`)).map(({ name }) => name);
   }
 
   *#clocks(): Generator<HealthCondition> {
@@ -259,13 +259,13 @@ export class NodeHealth {
   }
 
   #placeOf({ nodeId, name }: { readonly nodeId: number; readonly name: string }): string {
-    return `${name} (${this.#deps.cluster.address(nodeId) ?? 'address unknown'})`;
+    return `${name} (${this.#deps.cluster.addresses.next(nodeId) ?? 'address unknown'})`;
   }
 
   /** According to the masters' last answer; before that, the founders of the cluster. */
   #masterNames(): readonly { readonly nodeId: number; readonly name: string }[] {
     const { cluster, founders } = this.#deps;
-    if (cluster.view === undefined) return (founders?.members ?? []).map(({ name }, i) => ({ nodeId: i + 1, name }));
+    if (cluster.view === undefined) return (founders?.names ?? []).map((name, i) => ({ nodeId: i + 1, name }));
     const masters = cluster.view.nodes.filter(({ descriptor }) => descriptor.roles.includes('master'));
     return masters.map(({ descriptor }) => descriptor).sort((a, b) => a.nodeId - b.nodeId);
   }

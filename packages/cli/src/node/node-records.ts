@@ -1,6 +1,13 @@
 import type { AuthImage } from '@remora/protocol';
 import type { KnownNode } from './cluster/known-nodes.ts';
 
+/** What a node is told once: its cluster and its id. */
+export interface NodeAssignment {
+  readonly clusterId: string;
+  readonly nodeId: number;
+  readonly founders?: readonly string[];
+}
+
 /** A node's records about itself and other nodes; each change is durable when the call has ended. */
 export interface NodeRecords {
   readonly identity: {
@@ -8,8 +15,10 @@ export interface NodeRecords {
     /** Absent until the node knows its cluster. */
     readonly clusterId?: string;
     readonly nodeId?: number;
+    /** The names of the founding members in the order of their ids, if this node is one of them. */
+    readonly founders?: readonly string[];
   };
-  assign(given: { readonly clusterId: string; readonly nodeId: number }): Promise<void>;
+  assign(given: NodeAssignment): Promise<void>;
   /** The nodes of the cluster from the last call of `rememberNodes`, in this life or an earlier one. */
   readonly knownNodes: readonly KnownNode[];
   /**

@@ -111,6 +111,8 @@ export interface PeersDeps {
   readonly self: LinkIdentity;
   /** Returns the current `host:port` of a node. */
   readonly resolveAddress: (nodeId: NodeId) => string | undefined;
+  /** An attempt to reach the node at this address has failed. */
+  readonly onUnreached: (nodeId: NodeId, address: string) => void;
   /** Returns the caller, which is of this cluster and has an id above 0; or why it is refused. */
   readonly identify: (peer: LinkIdentity, certificate?: CertificateNames) => Caller | ServiceError;
   /** Returns why an answering peer is not the one that it claims to be. */
@@ -118,7 +120,9 @@ export interface PeersDeps {
   /** A peer refused this node. */
   readonly onRefused: (by: NodeId, refusal: PeerRefusal) => void;
   /** An accepted peer of the same cluster has reached this node. */
-  readonly onMet: () => void;
+  readonly onMet: (peer: LinkIdentity) => void;
+  /** A verified node calls this one. */
+  readonly onNode: (peer: LinkIdentity) => void;
 }
 
 export interface PeerRefusal {

@@ -98,13 +98,13 @@ const HAND_OVER_MS = 1_000;
  */
 export function createMasterReplica(deps: RoleDeps & MasterReplicaParts): MasterReplica {
   const { engine, checkpointer, founders, founding, clusterId, clock, logger, nodeId, platform } = deps;
-  const replicas = Math.min(REPLICAS, founders?.members.length ?? REPLICAS);
+  const replicas = Math.min(REPLICAS, founders?.names.length ?? REPLICAS);
   const createMaster = (conf: ConfState, onLeft: () => void): Master =>
     new Master(
       {
         ...{ nodeId, clusterId, clock, logger, onLeft, founding },
         shownClusterId: shownClusterId(clusterId),
-        founderNames: founders?.members.map(({ name }) => name) ?? [],
+        founderNames: founders?.names ?? [],
         options: {
           replicas,
           borders: firstBorders(deps.options),
@@ -123,7 +123,7 @@ export function createMasterReplica(deps: RoleDeps & MasterReplicaParts): Master
   const seat = new MasterReplica({
     ...deps,
     mayServe: deps.options.roles.includes('master'),
-    founders: founders?.members.map((_member, i) => i + 1),
+    founders: founders?.names.map((_name, i) => i + 1),
     createMaster,
   });
   seat.start();

@@ -1,3 +1,4 @@
+import type { Logger } from '@remora/base';
 import type { NodeOptions } from '../node-options.ts';
 
 /** A node that has been started. */
@@ -7,11 +8,14 @@ export interface RunningNode {
    * process then ends without a graceful stop.
    */
   readonly failed: Promise<never>;
-  /** Uses certificates, keys and revocation lists as their files are now, and opens the audit log again. */
-  reload(): Promise<void>;
-  /** Transfers leaderships, refuses new work, finishes work in progress, closes everything. */
+  /**
+   * Uses certificates, keys and revocation lists as their files are now, opens the audit log again, and takes the
+   * addresses of other nodes from `options`.
+   */
+  reload(options: NodeOptions): Promise<void>;
+  /** Drains, transfers leaderships, refuses new work, finishes work in progress, closes everything. */
   stop(): Promise<void>;
 }
 
 /** Assembles a node from its roles. If the signal aborts, a start that waits for others (a joining node) ends. */
-export type StartNode = (options: NodeOptions, signal: AbortSignal) => Promise<RunningNode>;
+export type StartNode = (options: NodeOptions, signal: AbortSignal, logger?: Logger) => Promise<RunningNode>;

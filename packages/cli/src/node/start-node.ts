@@ -7,6 +7,7 @@ import {
   type Clock,
   DISK_FULL_ADVICE,
   DiskFailedError,
+  formatAddress,
   type Logger,
   NameLookups,
   nodeClock,
@@ -44,13 +45,14 @@ import { inputLimitsOf, type NodeOptions } from '../node-options.ts';
 import { VERSION } from '../version.ts';
 import { assembleNode } from './assemble.ts';
 import { auditMetrics } from './audit-metrics.ts';
-import { foundersOf } from './cluster/cluster-identity.ts';
+import { plannedFounding } from './cluster/cluster-identity.ts';
 import { openAuditFile } from './files/audit-file.ts';
 import { type DataDir, openDataDir } from './files/data-dir.ts';
 import { diskSpace } from './files/disk-space.ts';
 import type { LogLevelSwitch } from './log-level-service.ts';
 import type { NodePlatform, PeerRefusal, Peers, PeersDeps } from './platform.ts';
 import { Entry } from './ports/entry.ts';
+import { expectFreePorts } from './ports/free-ports.ts';
 import { NodeTls } from './ports/node-tls.ts';
 import { PortMetrics } from './ports/port-metrics.ts';
 import type { RunningNode } from './running-node.ts';
@@ -67,13 +69,17 @@ export async function startNode(
   const random = nodeRandom();
   const logger = root.child({ node: options.name });
   const tls = await NodeTls.open(options, { clock, logger });
-  const founders = foundersOf(options);
   const dataDir = await openDataDir({
     dir: options.dataDir,
     name: options.name,
     random,
-    ...(founders === undefined ? {} : { clusterId: founders.clusterId, nodeId: founders.ownNodeId }),
+    planned: plannedFounding(options),
   }).catch(sayIfStorage);
+  await expectFreePorts(options).catch(async (error: unknown) => {
+    await dataDir.close();
+    tls.stop();
+    throw error;
+  });
   const audit = await openAuditLog(options, { clock, logger });
   await warnOfLooseModes(options, dataDir, logger);
   const connector = new NameLookups(clock, tls.connector);
@@ -110,7 +116,8 @@ export async function startNode(
       await exporter?.close();
       await audit?.close();
     },
-    async reload() {
+    async reload(changed) {
+      node.hint(changed);
       audit?.reopen();
       await tls.reload();
     },
@@ -245,6 +252,7 @@ class ProcessPeers implements Peers {
     this.#raft = createSocketTransport({
       local: deps.self,
       resolveAddress: deps.resolveAddress,
+      onUnreached: deps.onUnreached,
       clock: parts.clock,
       random: parts.random,
       logger: parts.logger,
@@ -263,8 +271,8 @@ class ProcessPeers implements Peers {
 
   async listen(registry: Parameters<Peers['listen']>[0]): Promise<void> {
     const { clock, logger, ports } = this.#parts;
-    const { self, identify } = this.#deps;
-    const rpc = createRpcService({ registry, clock, logger, identity: () => self, identify });
+    const { self, identify, onNode } = this.#deps;
+    const rpc = createRpcService({ registry, clock, logger, identity: () => self, identify, onNode });
     const server = await this.#bind(rpc);
     ports.show('peer', () => server);
     this.#stop = () => {
@@ -274,13 +282,13 @@ class ProcessPeers implements Peers {
   }
 
   #bind(rpc: RpcService) {
-    const { listenHost: host, peerPort: port } = this.#options;
+    const { host, port } = this.#options.peerListen;
     const services = [...this.#raft.services, rpc];
     const { clock, logger } = this.#parts;
     const input = { ...inputLimitsOf(this.#options), strangers: STRANGER_LIMITS };
     const secure = this.#parts.tls.port('peer');
     return openFramePort({ clock, logger, host, port, services, input, secure }).catch((cause: unknown) => {
-      const message = `cannot listen on ${host}:${port}; is the port in use? Choose another --peer-port`;
+      const message = `cannot listen on ${formatAddress({ host, port })}; is the port in use? Choose another --peer-listen`;
       throw new CommandError('portTaken', message, { cause });
     });
   }

@@ -3,7 +3,8 @@
  *
  * MD1. A block's info string is its language, then its attributes: `no-run` (the block needs another machine, a
  *      terminal or the reader's decision), `background` (the block starts a process that goes on), `fails` (the block
- *      shows a command that has to fail), `file=NAME` (the reader saves the block under this name).
+ *      shows a command that has to fail), `file=NAME` (the reader saves the block under this name), `on=1,2` (the
+ *      reader runs the block on the first and the second machine).
  * MD2. Anchors are GitHub's: the heading in lower case, without punctuation, spaces as dashes; a repeated one gets a
  *      number.
  */
@@ -12,6 +13,8 @@ export interface CodeBlock {
   readonly attributes: ReadonlySet<string>;
   /** The value of `file=`. */
   readonly file: string | undefined;
+  /** The values of `on=`. */
+  readonly machines: readonly string[];
   readonly code: string;
   /** Of the opening fence, from 1. */
   readonly line: number;
@@ -44,11 +47,12 @@ export function codeBlocks(page: string): readonly CodeBlock[] {
       continue;
     }
     const [language = '', ...attributes] = open.info.split(/\s+/);
-    const file = attributes.find((each) => each.startsWith('file='))?.slice('file='.length);
+    const attribute = (key: string) => attributes.find((each) => each.startsWith(`${key}=`))?.slice(key.length + 1);
     blocks.push({
       language,
       attributes: new Set(attributes),
-      file,
+      file: attribute('file'),
+      machines: attribute('on')?.split(',') ?? [],
       code: `${open.lines.join('\n')}\n`,
       line: open.line,
     });

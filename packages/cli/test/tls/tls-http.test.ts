@@ -34,7 +34,7 @@ async function startPort(given: Partial<TlsAcceptorOptions> = {}, limits: Partia
   const identity = await TlsIdentity.open(set, deps);
   const options = { isRequired: true, clientCertificates: 'off', protocols: ['http/1.1'], ...given } as const;
   const server = await startHttpServer({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-port', names: new Set<string>() },
+    ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-listen', names: new Set<string>() },
     limits: { ...API_LIMITS, ...limits },
     logger: silentLogger,
     secure: new TlsAcceptor(options, { identity, clock, logger: silentLogger }),

@@ -18,6 +18,7 @@ const ASK: Method<undefined, string> = {
 class Bed {
   readonly clock = new ManualClock();
   readonly asked: number[] = [];
+  readonly passedOn: string[] = [];
   readonly answers: Record<number, Answer>;
   readonly finder: MasterFinder;
   /** As the replica of the node itself knows. */
@@ -37,7 +38,7 @@ class Bed {
           const answer = this.answers[node] ?? 'gone';
           if (answer === 'leads') done(undefined, 'done');
           else if (answer === 'gone') done(new ServiceError('UNAVAILABLE', 'no connection'));
-          else done(new ServiceError('NOT_LEADER', 'no', { details: { leaderNode: answer.names } }));
+          else done(new ServiceError('NOT_LEADER', 'no', { details: naming(answer.names) }));
           return { cancel() {} };
         },
       }) as unknown as RpcChannel;
@@ -45,6 +46,7 @@ class Bed {
     this.finder = new MasterFinder({
       ...{ clock: this.clock, dialer, seeds: [], masters: [1, 2, 3], reachable: () => true },
       leaderHere: () => this.leaderHere,
+      onLeaderAddress: (nodeId, address) => this.passedOn.push(`${nodeId} at ${address}`),
     });
   }
 
@@ -60,6 +62,8 @@ class Bed {
     return this.asked.slice(before);
   }
 }
+
+const naming = (leaderNode: number) => ({ leaderNode, leaderAddress: `the address of ${leaderNode}` });
 
 describe('who looks for the leader of the masters', () => {
   test('goes where it is told', () => {
@@ -114,6 +118,12 @@ describe('who looks for the leader of the masters', () => {
     bed.answers[3] = 'leads';
     bed.ask(3);
     expect(bed.finder.silence).toBeUndefined();
+  });
+
+  test('passes on where the leader is, as a called node says', () => {
+    const bed = new Bed({ 1: { names: 3 }, 2: { names: 3 }, 3: 'leads' });
+    bed.ask(9);
+    expect(bed.passedOn).toEqual(['3 at the address of 3']);
   });
 
   test('asks the only one there is, also when that is gone', () => {

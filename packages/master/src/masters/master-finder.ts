@@ -11,12 +11,17 @@ const SILENT_MS = 500;
 export interface MasterFinderDeps {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly dialer: RpcDialer;
-  /** Addresses where a master may be found before any view is known. */
+  /**
+   * Addresses where a master may be found, and nodes that may be masters: tried alternately until the leader is known.
+   * After a move, the address of each node may be a wrong one, and each attempt at a machine that is gone takes its
+   * whole time.
+   */
   readonly seeds: readonly string[];
-  /** Nodes that may be masters, tried until the leader is known; then the seeds. */
   readonly masters: readonly number[];
   /** Whether the address of a node is known; otherwise it is taken from the answer that names the leader. */
   readonly reachable: (nodeId: number) => boolean;
+  /** A called node says where the leader is, which may have moved. */
+  readonly onLeaderAddress?: (nodeId: number, address: string) => void;
   /** The leader according to this node's own replica of the masters; 0 if it has no replica, or knows no leader. */
   readonly leaderHere?: () => number;
 }
@@ -102,7 +107,7 @@ export class MasterFinder {
     const here = this.#deps.leaderHere?.() ?? 0;
     if (here !== 0 && here !== this.#silent) return here;
     const { masters, seeds } = this.#deps;
-    const all = [...(this.#known.length > 0 ? this.#known : masters), ...seeds];
+    const all = alternately<number | string>(this.#known.length > 0 ? this.#known : masters, seeds);
     const inTurn = all.map((_, i) => all[(this.#failures + i) % all.length] ?? '');
     return inTurn.find((one) => one !== this.#silent) ?? inTurn[0] ?? '';
   }
@@ -131,6 +136,9 @@ export class MasterFinder {
     }
     if (error.code !== 'NOT_LEADER' && error.code !== 'UNIMPLEMENTED') this.#isSilent(to);
     const { leaderNode, leaderAddress } = error.code === 'NOT_LEADER' ? (error.details ?? {}) : {};
+    if (typeof leaderNode === 'number' && leaderNode !== 0 && typeof leaderAddress === 'string') {
+      this.#deps.onLeaderAddress?.(leaderNode, leaderAddress);
+    }
     if (this.#deps.clock.monotonicMs() >= this.#silentUntilMs) this.#silent = 0;
     const ignored = leaderNode === this.#silent && this.#silent !== 0;
     this.#leader = typeof leaderNode === 'number' && !ignored && this.#deps.reachable(leaderNode) ? leaderNode : 0;
@@ -141,4 +149,10 @@ export class MasterFinder {
     this.#silent = whom;
     this.#silentUntilMs = this.#deps.clock.monotonicMs() + SILENT_MS;
   }
+}
+
+/** The first of each, then the second of each. */
+function alternately<T>(some: readonly T[], others: readonly T[]): readonly T[] {
+  const longer = Math.max(some.length, others.length);
+  return Array.from({ length: longer }, (_, i) => [...some.slice(i, i + 1), ...others.slice(i, i + 1)]).flat();
 }

@@ -98,13 +98,13 @@ describe('a node agent', () => {
   test('asks one master after the other until one answers, then follows it to the leader', () => {
     const bed = new AgentBed();
     bed.answer = (node, method) => {
-      if (node === 1) return new ServiceError('UNAVAILABLE', 'down');
+      if (node === 1 || node === 7) return new ServiceError('UNAVAILABLE', 'down');
       if (node === 3) return ok(method);
       return new ServiceError('NOT_LEADER', 'not me', { details: { leaderNode: 3 } });
     };
     bed.agent.start();
     bed.clock.advance(300);
-    expect(bed.calls.slice(0, 3)).toEqual(['1:master.join', '2:master.join', '3:master.join']);
+    expect(bed.calls.slice(0, 4)).toEqual(['1:master.join', '7:master.join', '2:master.join', '3:master.join']);
     expect(bed.agent.joined).toBe(true);
     expect(bed.tasks.length).toBeGreaterThan(0);
     expect(bed.policies[0]).toBe(SPLITS);

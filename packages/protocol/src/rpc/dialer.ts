@@ -22,6 +22,8 @@ export interface DialerPorts {
   readonly registry: RpcDispatcher;
   /** Called for each attempt, because a node may move; returns undefined while the address is not known. */
   readonly resolveAddress: (nodeId: number) => string | undefined;
+  /** An attempt to reach the node at this address has failed: nobody answers there, or another node does. */
+  readonly onUnreached?: (nodeId: number, address: string) => void;
   readonly connect: LinkConnector;
   /** Admits each new link. Absent: an open link is admitted. */
   readonly guard?: LinkGuardFactory | undefined;
@@ -198,6 +200,7 @@ export class ReconnectingChannel implements RpcChannel {
       },
       onClose: (error) => {
         ended = true;
+        if (!opened && this.#nodeId !== 0) this.#ports.onUnreached?.(this.#nodeId, address);
         this.#onClosed(caller, error, admitted);
       },
     });

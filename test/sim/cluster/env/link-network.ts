@@ -224,12 +224,12 @@ class SimLink {
 
 /** S5, as the dialling end of a real link sees it (protocol/src/rpc/node/socket-rpc.ts). */
 function answerRefusal(answering: LinkIdentity, { nodeId: wanted, self, verify }: Dial): ServiceError | undefined {
-  const { nodeId, clusterId, incarnation } = answering;
+  const { nodeId, clusterId, incarnation, address } = answering;
   if (wanted !== 0 && nodeId !== wanted) {
     return new ServiceError('UNAVAILABLE', `was to be node ${wanted} but is node ${nodeId}`);
   }
   if (self === undefined || self.clusterId !== clusterId) return undefined;
-  const cause = verify({ nodeId, digest: incarnationDigest(incarnation), wanted: wanted === nodeId });
+  const cause = verify({ nodeId, digest: incarnationDigest(incarnation), wanted: wanted === nodeId, address });
   return cause === undefined ? undefined : new ServiceError('UNAVAILABLE', cause.message, { cause });
 }
 

@@ -38,6 +38,8 @@ export class PeerNetwork {
 
   /** A node's end of the network. It replaces whatever ran on that machine before. */
   open(node: PeerNode): Transport {
+    const before = this.#byMachine.get(node.machine);
+    if (before !== undefined && this.#byAddress.get(before.address) === before) this.#byAddress.delete(before.address);
     this.#byMachine.set(node.machine, node);
     this.#byAddress.set(node.address, node);
     this.#met.set(node, new WeakSet());
@@ -75,7 +77,10 @@ export class PeerNetwork {
   #peer(node: PeerNode, to: NodeId): PeerNode | undefined {
     const address = node.resolveAddress(to);
     const peer = address === undefined ? undefined : this.#byAddress.get(address);
-    if (peer === undefined || peer.self.nodeId !== to) return undefined;
+    if (peer === undefined || peer.self.nodeId !== to) {
+      if (address !== undefined) node.onUnreached(to, address);
+      return undefined;
+    }
     const met = this.#met.get(node);
     if (met?.has(peer) === true) return peer;
     if (!this.#open(node, peer) || !this.#open(peer, node)) return undefined;
@@ -83,8 +88,8 @@ export class PeerNetwork {
     const { nodeId, incarnation } = peer.self;
     if (node.verify({ nodeId, digest: incarnationDigest(incarnation), wanted: true }) !== undefined) return undefined;
     met?.add(peer);
-    node.onMet();
-    peer.door(() => peer.onMet());
+    node.onMet(peer.self);
+    peer.door(() => peer.onMet(node.self));
     return peer;
   }
 

@@ -2,7 +2,7 @@
 
 import type { AuthImage } from '@remora/protocol';
 import type { KnownNode } from '../../../../packages/cli/src/node/cluster/known-nodes.ts';
-import type { NodeRecords } from '../../../../packages/cli/src/node/node-records.ts';
+import type { NodeAssignment, NodeRecords } from '../../../../packages/cli/src/node/node-records.ts';
 
 export class SimRecords implements NodeRecords {
   #identity: NodeRecords['identity'];
@@ -17,7 +17,7 @@ export class SimRecords implements NodeRecords {
     return this.#identity;
   }
 
-  async assign(given: { readonly clusterId: string; readonly nodeId: number }): Promise<void> {
+  async assign(given: NodeAssignment): Promise<void> {
     this.#identity = { ...this.#identity, ...given };
   }
 

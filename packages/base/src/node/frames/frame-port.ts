@@ -17,6 +17,7 @@ import {
   type Hello,
   type PortAccounts,
 } from './frame-stream.ts';
+import { type HostNames, systemHosts } from './host-names.ts';
 import { INPUT_LIMITS, InputBudget, type InputLimits, type InputStats } from './input-budget.ts';
 import { OUTPUT_LIMITS, OutputBudget, type OutputLimits, type OutputStats } from './output-budget.ts';
 import { type SecurePort, TLS_BEGINS } from './secure-port.ts';
@@ -89,6 +90,8 @@ export interface DialOptions extends FrameStreamOptions {
   readonly tls?: ConnectionOptions | undefined;
   /** Opens the socket, instead of `tls`. */
   readonly connector?: Connector | undefined;
+  /** Resolves names, unless there is a connector; by default, as the system does. */
+  readonly hosts?: HostNames | undefined;
 }
 
 /** Resolves when the port is open; rejects if it cannot be opened. */
@@ -157,16 +160,16 @@ export function dialFrames(
   return stream;
 }
 
-function connectTo(address: string, { tls, connector }: DialOptions): Socket {
+function connectTo(address: string, { tls, connector, hosts = systemHosts }: DialOptions): Socket {
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[|\]$/g, '');
   const port = Number(address.slice(colon + 1));
   if (colon > 0 && Number.isInteger(port) && port > 0 && port < 65_536) {
     if (connector !== undefined) return connector.connect({ host, port });
-    if (tls === undefined) return connect({ host, port });
+    if (tls === undefined) return connect({ ...hosts.dialOptions, host, port });
     // A proxy before the gateways may choose the certificate by the requested name; an IP address is not a name.
     const name = isIP(host) === 0 ? { servername: host } : {};
-    return connectTls({ ...name, ALPNProtocols: [CLIENT_ALPN], ...tls, host, port });
+    return connectTls({ ...hosts.dialOptions, ...name, ALPNProtocols: [CLIENT_ALPN], ...tls, host, port });
   }
   return new Socket().destroy(new Error(`'${address}' is not an address`)); // reported like any failed connection
 }

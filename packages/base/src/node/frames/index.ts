@@ -3,6 +3,7 @@ export * from './connector.ts';
 export { Crowd } from './crowd.ts';
 export * from './frame-port.ts';
 export * from './frame-stream.ts';
+export { type HostAddress, type HostLookup, HostNames } from './host-names.ts';
 export * from './input-budget.ts';
 export * from './name-lookups.ts';
 export * from './output-budget.ts';

@@ -2,6 +2,7 @@
 import { connect, isIP, type Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import type { Connector, Target } from './connector.ts';
+import { systemHosts } from './host-names.ts';
 
 export interface FailedLookup {
   readonly host: string;
@@ -26,7 +27,7 @@ export class NameLookups implements Connector {
   }
 
   connect(target: Target): Socket {
-    const socket = this.#connector?.connect(target) ?? connect({ ...target });
+    const socket = this.#connector?.connect(target) ?? connect({ ...systemHosts.dialOptions, ...target });
     const { host } = target;
     if (isIP(host) === 0) socket.on('lookup', (error: NodeJS.ErrnoException | null) => this.#lookedUp(host, error));
     return socket;

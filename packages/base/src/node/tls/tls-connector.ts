@@ -12,6 +12,7 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { Connector, Target } from '../frames/connector.ts';
+import { type HostNames, systemHosts } from '../frames/host-names.ts';
 import { speaksNoTls } from './tls-error-text.ts';
 import type { TlsIdentity } from './tls-identity.ts';
 
@@ -26,8 +27,14 @@ export class TlsConnector implements Connector {
   /** TC2. */
   readonly #plain = new Set<string>();
 
-  constructor(identity: TlsIdentity, { isRequired }: { readonly isRequired: boolean }) {
+  readonly #hosts: HostNames;
+
+  constructor(
+    identity: TlsIdentity,
+    { isRequired, hosts = systemHosts }: { readonly isRequired: boolean; readonly hosts?: HostNames },
+  ) {
     this.#identity = identity;
+    this.#hosts = hosts;
     this.#isRequired = isRequired;
   }
 
@@ -37,7 +44,7 @@ export class TlsConnector implements Connector {
   }
 
   #connectPlain(target: Target, address: string): Socket {
-    const socket = connect({ host: target.host, port: target.port });
+    const socket = connect({ ...this.#hosts.dialOptions, host: target.host, port: target.port });
     socket.once('close', () => this.#plain.delete(address));
     return socket;
   }
@@ -45,7 +52,7 @@ export class TlsConnector implements Connector {
   #connectSecure({ host, port }: Target, address: string): TLSSocket {
     const identity = this.#identity;
     const socket: TLSSocket = connectTls({
-      ...{ host, port },
+      ...{ ...this.#hosts.dialOptions, host, port },
       ...(isIP(host) === 0 ? { servername: host } : {}),
       secureContext: identity.material.context,
       ALPNProtocols: [PEER_ALPN],

@@ -34,7 +34,9 @@ export function nodesCommand(shell: Shell): Command {
 function listCommand(shell: Shell): Command {
   const command = new Command('list')
     .alias('ls')
-    .description('Lists the nodes: their state, when they last reported, and what they hold.')
+    .description(
+      'Lists the nodes: their state, when they last reported, and what they hold. With --json, also removed ones.',
+    )
     .addHelpText('after', examples('remora admin nodes', 'remora admin nodes ls --watch 5s'));
   return addViewFlags(command, shell).action((flags: ViewFlags) => show(flags, shell, nodesView));
 }
@@ -51,7 +53,9 @@ function showCommand(shell: Shell): Command {
 
 async function nodesView(client: AdminClient): Promise<View> {
   const answer = await client.nodes();
-  const rows = answer.nodes.map((node) => [
+  // A removed node leaves the list once nothing is left on it.
+  const listed = answer.nodes.filter(({ duty, replicas }) => duty !== 'removed' || replicas > 0);
+  const rows = listed.map((node) => [
     node.id,
     node.name,
     node.state,

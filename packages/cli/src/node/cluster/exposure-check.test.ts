@@ -11,7 +11,7 @@ function bed(options: Partial<ExposureCheckDeps['options']>, isNew = true) {
   const refused: string[] = [];
   const warnings: string[] = [];
   const check = new ExposureCheck({
-    options: { listenHost: '10.0.0.1', insecure: [], join: [], name: 'n1', ...options },
+    options: { ...listening('10.0.0.1'), insecure: [], join: [], name: 'n1', ...options },
     ...{ known, isNew, isFounded: () => true },
     logger: { warn: (_fields, message) => void warnings.push(message) },
     onRefused: ({ message }) => void refused.push(message),
@@ -48,7 +48,11 @@ test('what an operator allows is no warning, and loopback is open to this machin
   const allowed = bed({ insecure: ['anonymous'] });
   allowed.learn(1, false);
   expect(allowed.conditions()).toEqual(['anonymousAllowed']);
-  const local = bed({ listenHost: '127.0.0.1' });
+  const local = bed(listening('127.0.0.1'));
   local.learn(1, false);
   expect([local.conditions(), local.warnings]).toEqual([[], []]);
 });
+
+function listening(host: string) {
+  return { clientListen: { host, port: 7480 }, httpListen: { host, port: 7482 } };
+}

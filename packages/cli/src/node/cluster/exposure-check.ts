@@ -7,14 +7,14 @@
  *      a cluster. It reports a condition, and logs each change.
  */
 import type { KnownAuth } from '@remora/auth';
-import type { Logger } from '@remora/base';
+import { type Address, formatAddress, type Logger } from '@remora/base';
 import { type HealthCondition, healthCondition } from '@remora/protocol';
 import { CommandError } from '../../exit-codes.ts';
-import { isLoopback } from '../../exposure.ts';
+import { exposedAddress } from '../../exposure.ts';
 import type { NodeOptions } from '../../node-options.ts';
 
 export interface ExposureCheckDeps {
-  readonly options: Pick<NodeOptions, 'listenHost' | 'insecure' | 'join' | 'name'>;
+  readonly options: Pick<NodeOptions, 'clientListen' | 'httpListen' | 'insecure' | 'join' | 'name'>;
   readonly known: Pick<KnownAuth, 'isOff' | 'onChange'>;
   readonly logger: Pick<Logger, 'warn'>;
   /** Whether this node has never been in a cluster before this life. */
@@ -31,14 +31,15 @@ export class ExposureCheck {
 
   constructor(deps: ExposureCheckDeps) {
     this.#deps = deps;
-    if (!isLoopback(deps.options.listenHost)) deps.known.onChange(() => this.#learned());
+    if (exposedAddress(deps.options) !== undefined) deps.known.onChange(() => this.#learned());
   }
 
   /** EX2. */
   *conditions(nodeId: number): Generator<HealthCondition> {
-    const { listenHost, name, insecure } = this.#deps.options;
-    if (isLoopback(listenHost) || !this.#isOpen()) return;
-    const open = `authentication is off, and node ${name} listens on ${listenHost}: everybody who reaches its client port administers the cluster`;
+    const { name, insecure } = this.#deps.options;
+    const exposed = exposedAddress(this.#deps.options);
+    if (exposed === undefined || !this.#isOpen()) return;
+    const open = `authentication is off, and node ${name} listens on ${formatAddress(exposed)}: everybody who reaches it administers the cluster`;
     if (insecure.includes('anonymous')) yield healthCondition('anonymousAllowed', { nodeId }, open);
     else yield healthCondition('authenticationOff', { nodeId }, `${open}; switch it on: etcdctl auth enable`);
   }
@@ -53,8 +54,9 @@ export class ExposureCheck {
     const isFirst = this.#isFirst;
     this.#isFirst = false;
     const isIntended = options.insecure.includes('anonymous');
-    if (isFirst && isNew && options.join.length > 0 && known.isOff && !isIntended) {
-      onRefused(new CommandError('usage', openCluster(options.listenHost))); // EX1
+    const exposed = exposedAddress(options);
+    if (exposed !== undefined && isFirst && isNew && options.join.length > 0 && known.isOff && !isIntended) {
+      onRefused(new CommandError('usage', openCluster(exposed))); // EX1
     }
     this.look();
   }
@@ -62,19 +64,20 @@ export class ExposureCheck {
   /** Called when the cluster may have been founded. */
   look(): void {
     const { options, logger } = this.#deps;
-    const isOpen = !isLoopback(options.listenHost) && this.#isOpen();
+    const exposed = exposedAddress(options);
+    const isOpen = exposed !== undefined && this.#isOpen();
     if (isOpen === this.#wasOpen) return;
     this.#wasOpen = isOpen;
-    if (!isOpen) return;
+    if (exposed === undefined || !isOpen) return;
     const advice = 'add a user root with the role root, and switch authentication on: etcdctl auth enable';
-    logger.warn({ listenHost: options.listenHost, advice }, 'authentication is off: every client may do everything');
+    logger.warn({ address: formatAddress(exposed), advice }, 'authentication is off: every client may do everything');
   }
 }
 
-function openCluster(listenHost: string): string {
+function openCluster(exposed: Address): string {
   return (
-    `authentication is off in the cluster that this node joins, and --listen-host is ${listenHost}: every client of ` +
-    'this node could do everything. Switch authentication on (etcdctl auth enable), listen on 127.0.0.1, or serve ' +
+    `authentication is off in the cluster that this node joins, and it listens on ${formatAddress(exposed)}: every ` +
+    'client of this node could do everything. Switch authentication on (etcdctl auth enable), listen on 127.0.0.1, or serve ' +
     'everybody by --insecure anonymous'
   );
 }

@@ -9,7 +9,7 @@ const NODE = { nodeId: 1, name: 'n1', peerAddress: 'h:1', incarnation: 'i', remo
 
 function plan(options: Partial<Given['options']>, more: Partial<Given> & { readonly text?: string } = {}) {
   return foundingPlan({
-    options: { listenHost: '127.0.0.1', insecure: [], initialRootPasswordFile: undefined, ...options },
+    options: { ...listening('127.0.0.1'), insecure: [], initialRootPasswordFile: undefined, ...options },
     records: { knownNodes: [], knownAuth: undefined },
     platform: {
       async readSecret() {
@@ -28,8 +28,8 @@ const FILE = { initialRootPasswordFile: 'pw' };
 describe('a cluster is founded', () => {
   test('with authentication beyond loopback, and without on loopback (FN1)', async () => {
     expect((await plan({})).kind).toBe('open');
-    expect((await plan({ listenHost: '10.0.0.1', insecure: ['clients', 'anonymous'] })).kind).toBe('open');
-    expect(await plan({ listenHost: '10.0.0.1' })).toEqual({
+    expect((await plan({ ...listening('10.0.0.1'), insecure: ['clients', 'anonymous'] })).kind).toBe('open');
+    expect(await plan(listening('10.0.0.1'))).toEqual({
       kind: 'certificate',
       root: { passwordHash: '', tokenKey: Buffer.alloc(32, 7) },
     });
@@ -68,3 +68,7 @@ describe('a cluster is founded', () => {
     });
   });
 });
+
+function listening(host: string) {
+  return { clientListen: { host, port: 7480 }, httpListen: { host, port: 7482 } };
+}

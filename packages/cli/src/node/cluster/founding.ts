@@ -12,13 +12,13 @@ import { checkPassword, type PasswordHasher } from '@remora/auth';
 import { type Random, ServiceError } from '@remora/base';
 import type { FoundingPlan } from '@remora/master';
 import { CommandError } from '../../exit-codes.ts';
-import { isLoopback } from '../../exposure.ts';
+import { exposedAddress } from '../../exposure.ts';
 import type { NodeOptions } from '../../node-options.ts';
 import type { NodeRecords } from '../node-records.ts';
 import type { NodePlatform } from '../platform.ts';
 
 export interface FoundingPlanDeps {
-  readonly options: Pick<NodeOptions, 'initialRootPasswordFile' | 'listenHost' | 'insecure'>;
+  readonly options: Pick<NodeOptions, 'initialRootPasswordFile' | 'clientListen' | 'httpListen' | 'insecure'>;
   readonly records: Pick<NodeRecords, 'knownNodes' | 'knownAuth'>;
   readonly platform: Pick<NodePlatform, 'readSecret'>;
   readonly hasher: Pick<PasswordHasher, 'hash'>;
@@ -37,10 +37,10 @@ export async function foundingPlan({
   hasher,
   random,
 }: FoundingPlanDeps): Promise<FoundingPlan> {
-  const { initialRootPasswordFile: file, listenHost, insecure } = options;
+  const { initialRootPasswordFile: file, insecure } = options;
   const tokenKey = random.bytes(TOKEN_KEY_BYTES);
   if (file === undefined) {
-    const isOpen = isLoopback(listenHost) || insecure.includes('anonymous');
+    const isOpen = exposedAddress(options) === undefined || insecure.includes('anonymous');
     return isOpen ? { kind: 'open' } : { kind: 'certificate', root: { passwordHash: '', tokenKey } };
   }
   const hasUsers = (records.knownAuth?.revision ?? 0) > FIRST_REVISION;

@@ -1,14 +1,19 @@
 import { formatAddress, type Logger } from '@remora/base';
 import type { ClusterNode } from '@remora/gateway';
 import type { ClusterView, NodeHeartbeatReply, RegisteredNode } from '@remora/protocol';
+import type { Member } from '../../node-option-types.ts';
 import type { NodeOptions } from '../../node-options.ts';
 import type { NodeRecords } from '../node-records.ts';
 import type { Founders } from './cluster-identity.ts';
 import { clusterNodes, knownNodesOf } from './known-nodes.ts';
+import { PeerAddresses } from './peer-addresses.ts';
 import type { NamedPeer } from './peer-identities.ts';
 
+/** Addresses of other nodes by their names. */
+export type AddressHints = Pick<NodeOptions, 'peerProxies' | 'initialCluster'>;
+
 export interface KnownClusterDeps {
-  readonly options: Pick<NodeOptions, 'peerProxies'>;
+  readonly options: AddressHints;
   readonly founders: Founders | undefined;
   readonly records: Pick<NodeRecords, 'knownNodes' | 'rememberNodes'>;
   readonly logger: Logger;
@@ -19,12 +24,26 @@ export interface KnownClusterDeps {
 /** A node's knowledge of its cluster: from the masters' last answer, else from disk, else from the founders. */
 export class KnownCluster {
   readonly #deps: KnownClusterDeps;
+  /** Where to dial the nodes. */
+  readonly addresses: PeerAddresses;
+  #hints: AddressHints;
   #view: ClusterView | undefined;
   /** Why the last write of the nodes failed. Each answer of the masters retries it, and a change is logged. */
   #writeError = '';
 
   constructor(deps: KnownClusterDeps) {
     this.#deps = deps;
+    this.#hints = deps.options;
+    this.addresses = new PeerAddresses({
+      proxy: (nodeId) => addressIn(this.#hints.peerProxies, this.#nameOf(nodeId)),
+      registered: (nodeId) => this.#reported(nodeId)?.peerAddress,
+      hinted: (nodeId) => this.hinted(nodeId)?.peerAddress,
+    });
+  }
+
+  /** Takes addresses from these options from now on. */
+  hint(hints: AddressHints): void {
+    this.#hints = hints;
   }
 
   /** The masters' last view; undefined before the first. */
@@ -40,7 +59,7 @@ export class KnownCluster {
   /** The ids of nodes that may know a master, or be one, before any master was heard. */
   get firstIds(): readonly number[] {
     const { records, founders } = this.#deps;
-    const members = founders?.members.map((_member, i) => i + 1) ?? [];
+    const members = founders?.names.map((_name, i) => i + 1) ?? [];
     const known = records.knownNodes.filter(({ removed }) => !removed).map(({ nodeId }) => nodeId);
     return [...new Set([...members, ...known])];
   }
@@ -58,25 +77,31 @@ export class KnownCluster {
   }
 
   isFounder(nodeId: number): boolean {
-    return this.#deps.founders?.members[nodeId - 1] !== undefined;
+    return this.#deps.founders?.names[nodeId - 1] !== undefined;
   }
 
-  /** The current address of a node's peer port. */
-  address(nodeId: number): string | undefined {
-    const known = this.registered(nodeId);
-    const proxy = this.#deps.options.peerProxies.find((member) => member.name === known?.name);
-    return proxy === undefined ? known?.peerAddress : formatAddress(proxy.peer);
-  }
-
-  /** The name and address of a node: from the masters, else from the founders. */
+  /** The name and address of a node: from the masters, else from the options. */
   registered(nodeId: number): RegisteredNode | undefined {
-    const { founders, records } = this.#deps;
-    const known =
+    return this.#reported(nodeId) ?? this.hinted(nodeId);
+  }
+
+  /** The name of a node and its address in the options of this one. */
+  hinted(nodeId: number): RegisteredNode | undefined {
+    const name = this.#nameOf(nodeId);
+    const peerAddress = addressIn(this.#hints.initialCluster, name);
+    return name === undefined || peerAddress === undefined ? undefined : { name, peerAddress };
+  }
+
+  /** The masters' last report. */
+  #reported(nodeId: number): RegisteredNode | undefined {
+    return (
       this.#view?.nodes.find(({ descriptor }) => descriptor.nodeId === nodeId)?.descriptor ??
-      records.knownNodes.find((node) => node.nodeId === nodeId);
-    if (known !== undefined) return known;
-    const founder = founders?.members[nodeId - 1];
-    return founder && { name: founder.name, peerAddress: formatAddress(founder.peer) };
+      this.#deps.records.knownNodes.find((node) => node.nodeId === nodeId)
+    );
+  }
+
+  #nameOf(nodeId: number): string | undefined {
+    return this.#reported(nodeId)?.name ?? this.#deps.founders?.names[nodeId - 1];
   }
 
   /**
@@ -95,4 +120,9 @@ export class KnownCluster {
       this.#writeError = error;
     }
   }
+}
+
+function addressIn(members: readonly Member[], name: string | undefined): string | undefined {
+  const member = members.find((each) => each.name === name);
+  return member && formatAddress(member.peer);
 }

@@ -50,7 +50,7 @@ export function clusterNodes(given: {
     }));
   }
   if (records.length > 0) return records.map(({ nodeId, name, removed }) => ({ nodeId, name, removed }));
-  return (founders?.members ?? []).map(({ name }, i) => ({ nodeId: i + 1, name, removed: false }));
+  return (founders?.names ?? []).map((name, i) => ({ nodeId: i + 1, name, removed: false }));
 }
 
 export function sameNodes(a: readonly KnownNode[], b: readonly KnownNode[]): boolean {

@@ -1,15 +1,17 @@
 import type { CertificateNames } from '@remora/base';
-import { incarnationDigest } from '@remora/protocol';
+import { incarnationDigest, type RegisteredNode } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { type NamedPeer, PeerIdentities } from './peer-identities.ts';
 
 function setUp(founders: readonly number[] = [1, 2, 3]) {
   const named = new Map<number, NamedPeer>();
   const asked: string[] = [];
+  const hinted = new Map<number, RegisteredNode>();
   const identities = new PeerIdentities({
     self: { nodeId: 1, incarnation: 'i1' },
     named: (nodeId) => named.get(nodeId),
     registered: (nodeId) => (nodeId < 1_000 ? { name: `n${nodeId}`, peerAddress: `10.0.0.${nodeId}:7481` } : undefined),
+    hinted: (nodeId) => hinted.get(nodeId),
     trustDomain: () => 'remora',
     isFounder: (nodeId) => founders.includes(nodeId),
     askFounder: (nodeId) => asked.push(`node ${nodeId}`),
@@ -20,7 +22,7 @@ function setUp(founders: readonly number[] = [1, 2, 3]) {
   };
   const answers = (nodeId: number, incarnation: string, wanted = true) =>
     identities.checkAnswer({ nodeId, wanted, digest: incarnationDigest(incarnation) });
-  return { identities, name, answers, asked };
+  return { identities, name, answers, asked, hinted };
 }
 
 const CONFLICT = { code: 'NODE_CONFLICT' };
@@ -59,6 +61,19 @@ test('a founding member that answers with other data has lost its disk (PI2)', (
   answers(2, 'i2');
   expect(answers(2, 'wiped')).toMatchObject(CONFLICT);
   expect(identities.identify({ nodeId: 2, incarnation: 'wiped' })).toMatchObject(CONFLICT);
+});
+
+test('only a node whose incarnation is known is believed about its address (PA3)', () => {
+  const { identities, name } = setUp();
+  const known = (nodeId: number, incarnation: string) =>
+    identities.isKnown({ nodeId, wanted: false, digest: incarnationDigest(incarnation) });
+  expect(known(2, 'i2')).toBe(false);
+  name(2);
+  expect(known(2, 'i2')).toBe(true);
+  expect(known(2, 'false')).toBe(false);
+  expect(known(1, 'i1')).toBe(false);
+  const certificate = { commonName: '', uris: ['spiffe://remora/node/n3'], hosts: [] };
+  expect(identities.isKnown({ nodeId: 2, wanted: false, digest: incarnationDigest('i2'), certificate })).toBe(false);
 });
 
 test('whoever answers where nobody in particular was looked for does not become a founding member (PI2)', () => {
@@ -127,6 +142,16 @@ describe('a certificate (PI5)', () => {
     const answer = { nodeId: 2, wanted: true, digest: incarnationDigest('i2'), certificate };
     if (fits) expect(identities.checkAnswer(answer)).toBeUndefined();
     else expect(identities.checkAnswer(answer)).toMatchObject(refused);
+  });
+
+  test('has the address that the options of this node name, where the node has moved', () => {
+    const { identities, name, hinted } = setUp();
+    name(2);
+    const moved = { ...withUri(), hosts: ['10.0.1.2'] };
+    const caller = () => identities.identify({ nodeId: 2, incarnation: 'i2' }, moved);
+    expect(caller()).toMatchObject({ code: 'UNAUTHENTICATED' });
+    hinted.set(2, { name: 'n2', peerAddress: '10.0.1.2:7481' });
+    expect(caller()).toEqual({ kind: 'node', nodeId: 2 });
   });
 
   test('of the right name does not replace the incarnation', () => {

@@ -31,6 +31,8 @@ export interface PeerIdentitiesDeps {
   readonly named: (nodeId: number) => NamedPeer | undefined;
   /** The name and address of a node, from the masters or from the options of this node (PI5). */
   readonly registered: (nodeId: number) => RegisteredNode | undefined;
+  /** The same from the options of this node alone, which are newer than the masters' report after a move (PI5). */
+  readonly hinted: (nodeId: number) => RegisteredNode | undefined;
   /** The trust domain of this node's own certificate, if that names one. */
   readonly trustDomain: () => string | undefined;
   /** Whether the id belongs to one of the founding members that this node was started with. */
@@ -85,6 +87,12 @@ export class PeerIdentities {
     return undefined;
   }
 
+  /** Whether another node has answered, and is known to be the one that it claims to be. */
+  isKnown({ nodeId, digest, certificate }: LinkAnswer): boolean {
+    if (nodeId === this.#deps.self.nodeId || this.#digestOf(nodeId) !== digest) return false;
+    return certificate === undefined || this.#certificateRefusal(nodeId, certificate) === undefined;
+  }
+
   /** PI5. Runs for each frame of a caller, so it only compares texts. */
   #certificateRefusal(nodeId: number, certificate: CertificateNames): ServiceError | undefined {
     const [domain, own] = [trustDomainOf(certificate), this.#deps.trustDomain()];
@@ -93,6 +101,8 @@ export class PeerIdentities {
     }
     const node = this.#deps.registered(nodeId);
     if (node === undefined || certifies(certificate, node)) return undefined;
+    const hinted = this.#deps.hinted(nodeId);
+    if (hinted !== undefined && certifies(certificate, hinted)) return undefined;
     const names = shownNames(certificate);
     return unauthenticated(
       `node ${nodeId} is ${node.name} at ${node.peerAddress}, and the certificate is for ${names}`,

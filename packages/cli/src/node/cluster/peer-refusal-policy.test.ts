@@ -16,7 +16,7 @@ class Bed {
     onFinal: (error) => this.final.push(`${error.exit}: ${error.message}`),
   });
 
-  refused(code: 'WRONG_CLUSTER' | 'NODE_CONFLICT' | 'UNIMPLEMENTED'): void {
+  refused(code: 'WRONG_CLUSTER' | 'NODE_CONFLICT' | 'UNAUTHENTICATED' | 'UNIMPLEMENTED'): void {
     this.standing.refused('node 2', { code, message: 'no' });
   }
 
@@ -46,15 +46,15 @@ interface Case {
   readonly ends: readonly string[];
 }
 
-const REFUSALS = ['WRONG_CLUSTER', 'NODE_CONFLICT'] as const;
+const REFUSALS = ['WRONG_CLUSTER', 'NODE_CONFLICT', 'UNAUTHENTICATED'] as const;
 
 describe('a node that a peer refuses', () => {
   test.each<Case>([
-    { name: 'has met nobody: it ends for both (ST1)', given: () => {}, ends: [...REFUSALS] },
+    { name: 'has met nobody: it ends (ST1)', given: () => {}, ends: [...REFUSALS] },
     {
-      name: 'has met a member: the cluster is the right one, the node may be a false one (ST3)',
+      name: 'has met a member: only its certificate is known to be good (ST3)',
       given: (bed) => bed.standing.met(),
-      ends: ['NODE_CONFLICT'],
+      ends: ['WRONG_CLUSTER', 'NODE_CONFLICT'],
     },
     { name: 'was given its id: it goes on (ST2)', given: (bed) => bed.standing.joined(), ends: [] },
     {

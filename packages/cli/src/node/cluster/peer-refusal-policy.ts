@@ -12,8 +12,9 @@ import type { PeerRefusal } from '../platform.ts';
  *      they can refuse it, in answers to its requests. Another peer that refuses its connections is either of another
  *      cluster, at the former address of a member, or was itself started with a copied name: it counts as unreachable,
  *      and is logged.
- * ST3. Contact with a member proves that the cluster is the right one. It does not prove that this node is the one that
- *      the cluster knows: that member may never have met the other.
+ * ST3. Before that, a member that refuses ends this node even if others have accepted it: the others may have lost
+ *      their data as this node has, or have the same wrong list of founders, and together they would found a second
+ *      cluster beside the one that exists. Only a refused certificate is ignored once a member has accepted it.
  */
 export class PeerRefusalPolicy {
   readonly #deps: PeerRefusalPolicyDeps;
@@ -67,7 +68,7 @@ export class PeerRefusalPolicy {
 
   #isFinal(code: Refusal): boolean {
     if (this.#joined || this.#deps.isMember()) return false;
-    return code === 'NODE_CONFLICT' || !this.#met;
+    return code !== 'UNAUTHENTICATED' || !this.#met;
   }
 
   #say(by: string, code: ErrorCode, reason: string): void {

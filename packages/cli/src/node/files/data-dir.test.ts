@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { FIRST_AUTH } from '@remora/auth';
 import { OWN_UMASK, SeededRandom } from '@remora/base';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Founders } from '../cluster/cluster-identity.ts';
 import { type DataDir, type OpenDataDirOptions, openDataDir } from './data-dir.ts';
 
 let dir: string;
@@ -128,7 +129,7 @@ describe('the parts of a directory', () => {
     { name: 'of a member without both', there: [], taken: true, lost: 'log' },
   ];
   test.each(rows)('$name: $lost is missed (I5)', async ({ there, taken, lost }) => {
-    const dataDir = await open({ clusterId: 'c1', nodeId: 1 });
+    const dataDir = await open({ planned: founding('c1') });
     if (taken) dataDir.rememberNodes(NODES);
     await closeAll();
     for (const part of ['log', 'engine']) mkdirSync(join(dir, part));
@@ -143,11 +144,12 @@ describe('the parts of a directory', () => {
 
 describe('identity', () => {
   test('a new directory gets an incarnation that stays over restarts (I1, I2)', async () => {
-    const first = (await open({ clusterId: 'c1', nodeId: 1 })).identity;
+    const first = (await open({ planned: founding('c1') })).identity;
     await closeAll();
-    const second = (await open({ clusterId: 'c1', nodeId: 1, random: new SeededRandom(2) })).identity;
+    const second = (await open({ planned: founding('c1'), random: new SeededRandom(2) })).identity;
     expect(second).toEqual(first);
-    expect(read('node.json')).toMatchObject({ formatVersion: 1, name: 'n1', clusterId: 'c1', nodeId: 1 });
+    const founders = ['n1', 'n2', 'n3'];
+    expect(read('node.json')).toMatchObject({ formatVersion: 1, name: 'n1', clusterId: 'c1', nodeId: 1, founders });
   });
 
   test('a node that joins learns its cluster and id later, once', async () => {
@@ -165,23 +167,54 @@ describe('identity', () => {
   const refusals: readonly { name: string; given: Partial<OpenDataDirOptions>; says: string }[] = [
     {
       name: 'another name',
-      given: { name: 'n2', clusterId: 'c1', nodeId: 1 },
+      given: { name: 'n2', planned: founding('c1') },
       says: 'belongs to node n1, not to node n2',
     },
     {
-      name: 'another cluster',
-      given: { clusterId: 'c2', nodeId: 1 },
-      says: 'belongs to cluster c1, not to cluster c2',
+      name: 'other founders, before the cluster is founded',
+      given: { planned: founding('c2') },
+      says: 'was made for another --initial-cluster or --cluster-token',
     },
-    { name: 'another cluster, without an id', given: { clusterId: 'c2' }, says: 'belongs to cluster c1' },
-    { name: 'another id', given: { clusterId: 'c1', nodeId: 2 }, says: 'belongs to node id 1, not to node id 2' },
   ];
-  test.each(refusals)('a directory is refused to a node with $name (I1)', async ({ given, says }) => {
-    await open({ clusterId: 'c1', nodeId: 1 });
+  test.each(refusals)('a directory is refused to a node with $name (I1, I6)', async ({ given, says }) => {
+    await open({ planned: founding('c1') });
     await closeAll();
     await expect(open(given)).rejects.toThrow(says);
     // A refusal lets the directory go.
-    await open({ clusterId: 'c1', nodeId: 1 });
+    await open({ planned: founding('c1') });
+  });
+
+  test('once the masters have named a founder, its options may name other addresses, or none (I6)', async () => {
+    const dataDir = await open({ planned: founding('c1') });
+    const { identity } = dataDir;
+    dataDir.rememberNodes([
+      { nodeId: 1, name: 'n1', peerAddress: 'h:1', incarnation: identity.incarnation, removed: false },
+    ]);
+    await closeAll();
+    for (const part of ['log', 'engine']) {
+      mkdirSync(join(dir, part));
+      writeFileSync(join(dir, part, 'something'), '');
+    }
+    for (const planned of [founding('c2'), { ...founding('c2'), names: ['n0', 'n1'], ownNodeId: 2 }, undefined]) {
+      expect((await open({ planned })).identity).toEqual(identity);
+      await closeAll();
+    }
+  });
+
+  test('a node that has joined is not made a founder by its options', async () => {
+    await (await open()).assign({ clusterId: 'c1', nodeId: 1_004 });
+    await closeAll();
+    expect((await open({ planned: founding('c2') })).identity).toMatchObject({ clusterId: 'c1', nodeId: 1_004 });
+    await closeAll();
+    expect((await open({ planned: founding('c2') })).identity.founders).toBeUndefined();
+  });
+
+  test('the directory of a founder that does not name the others yet is completed', async () => {
+    await (await open()).assign({ clusterId: 'c1', nodeId: 1 });
+    await closeAll();
+    expect((await open({ planned: founding('c1') })).identity.founders).toEqual(['n1', 'n2', 'n3']);
+    await closeAll();
+    expect((await open()).identity.founders).toEqual(['n1', 'n2', 'n3']);
   });
 
   test('a newer format is refused', async () => {
@@ -251,4 +284,8 @@ async function startOwner(): Promise<ChildProcess> {
     child.once('exit', (code) => reject(new Error(`the owner ended with ${code}`)));
   });
   return child;
+}
+
+function founding(clusterId: string): Founders {
+  return { clusterId, names: ['n1', 'n2', 'n3'], ownNodeId: 1 };
 }

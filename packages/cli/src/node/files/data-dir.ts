@@ -9,14 +9,19 @@
 // I5. A node that has run comes back with its log and its engine, or not at all: if one of them is empty (for example,
 //     because a disk is not mounted), it has forgotten votes or acknowledgements that others count on, as if its disk
 //     had been lost (I2).
+// I6. A founder records its cluster's id, its own id and the names of all founders at its first start. The options make
+//     them only then. Until the masters have named the node, the options must still make the same id; afterwards they
+//     are not compared any more (cluster/cluster-identity.ts CI2, CI3).
 import { rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Random, randomGuid } from '@remora/base';
 import { AuthImage, packPlain, schema, unpack } from '@remora/protocol';
 import { CommandError } from '../../exit-codes.ts';
+import type { Founders } from '../cluster/cluster-identity.ts';
 import type { KnownNode } from '../cluster/known-nodes.ts';
 import { isNodeId, readKnownNodes, sameNodes } from '../cluster/known-nodes.ts';
+import type { NodeAssignment } from '../node-records.ts';
 import { readJsonFile, syncDirectory, writeJsonAtomically, writeJsonAtomicallySync } from './atomic-file.ts';
 import { type DirLock, lockDirectory } from './dir-lock.ts';
 
@@ -37,14 +42,15 @@ export interface NodeIdentity {
   /** Absent until the node knows its cluster: at once for founders, after joining for others. */
   readonly clusterId?: string;
   readonly nodeId?: number;
+  /** Only of founders: the names of all of them, in the order of their ids (I6). */
+  readonly founders?: readonly string[];
 }
 
 export interface OpenDataDirOptions {
   readonly dir: string;
   readonly name: string;
-  /** From the node's options, if they set it; compared with the directory (I1). */
-  readonly clusterId?: string;
-  readonly nodeId?: number;
+  /** How the options found a cluster, unless the node joins one (I6). */
+  readonly planned?: Founders | undefined;
   readonly random: Random;
 }
 
@@ -62,11 +68,7 @@ export async function openDataDir(options: OpenDataDirOptions): Promise<DataDir>
     expectSame(dir, 'node', options.name, identity.name);
     const taken = nodes.some(({ nodeId }) => nodeId === identity.nodeId);
     await expectWhole(dir, taken);
-    const { clusterId, nodeId } = options;
-    if (clusterId !== undefined && nodeId !== undefined) await dataDir.assign({ clusterId, nodeId });
-    else if (clusterId !== undefined && identity.clusterId !== undefined) {
-      expectSame(dir, 'cluster', clusterId, identity.clusterId);
-    }
+    await takePart(dataDir, options.planned, taken);
     return dataDir;
   } catch (error) {
     await lock.release();
@@ -106,12 +108,12 @@ export class DataDir {
    * Records the cluster and the id that this node was assigned, durably; a repetition changes nothing.
    * @throws {CommandError} `dataDir` if the directory belongs to another cluster or node (I1).
    */
-  async assign(given: { readonly clusterId: string; readonly nodeId: number }): Promise<void> {
+  async assign(given: NodeAssignment): Promise<void> {
     await this.#serially(async () => {
       const { clusterId, nodeId } = this.#identity;
       if (clusterId !== undefined) expectSame(this.path, 'cluster', given.clusterId, clusterId);
       if (nodeId !== undefined) expectSame(this.path, 'node id', String(given.nodeId), String(nodeId));
-      if (clusterId !== undefined && nodeId !== undefined) return;
+      if (clusterId !== undefined && nodeId !== undefined && given.founders === undefined) return;
       const identity = { ...this.#identity, ...given };
       await writeJsonAtomically(join(this.path, 'node.json'), identity);
       this.#identity = identity;
@@ -159,6 +161,21 @@ export class DataDir {
   }
 }
 
+/** I6. `taken`: the masters have named the node. */
+async function takePart(dataDir: DataDir, planned: Founders | undefined, taken: boolean): Promise<void> {
+  const { clusterId = planned?.clusterId, founders } = dataDir.identity;
+  if (planned === undefined) return;
+  if (founders === undefined && clusterId === planned.clusterId) {
+    return dataDir.assign({ clusterId, nodeId: planned.ownNodeId, founders: planned.names });
+  }
+  if (taken || founders === undefined || clusterId === planned.clusterId) return;
+  const message =
+    `${dataDir.path} was made for another --initial-cluster or --cluster-token, and no cluster was founded with it that ` +
+    'this node knows of. Start it with the options of its first start; to found a cluster with the new ones, ' +
+    'begin with an empty directory on every member';
+  throw new CommandError('dataDir', message);
+}
+
 function expectSame(dir: string, what: string, expected: string, found: string): void {
   if (expected === found) return;
   const advice = 'use another data directory, or the options with which this one was created';
@@ -202,12 +219,13 @@ async function createIdentity(dir: string, { name, random }: OpenDataDirOptions)
 async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
   const value = await readVersioned(dir, 'node.json');
   if (value === undefined) return undefined;
-  const { formatVersion, name, incarnation, clusterId, nodeId } = value;
+  const { formatVersion, name, incarnation, clusterId, nodeId, founders } = value;
   const whole =
     typeof name === 'string' &&
     typeof incarnation === 'string' &&
     (clusterId === undefined || typeof clusterId === 'string') &&
-    (nodeId === undefined || isNodeId(nodeId));
+    (nodeId === undefined || isNodeId(nodeId)) &&
+    (founders === undefined || isNames(founders));
   if (!whole) throw damaged(dir, 'node.json');
   return {
     formatVersion,
@@ -215,7 +233,12 @@ async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
     incarnation,
     ...(clusterId === undefined ? {} : { clusterId }),
     ...(nodeId === undefined ? {} : { nodeId }),
+    ...(founders === undefined ? {} : { founders }),
   };
+}
+
+function isNames(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((name) => typeof name === 'string');
 }
 
 async function readNodes(dir: string): Promise<readonly KnownNode[]> {

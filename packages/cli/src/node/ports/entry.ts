@@ -106,10 +106,10 @@ export class Entry implements NodeEntry {
     this.#ports.show('client', () => server.held);
     grpcMetrics(this.#metrics, () => server.grpc);
     try {
-      await server.start(options.listenHost, options.clientPort);
+      await server.start(options.clientListen.host, options.clientListen.port);
     } catch (cause) {
       if (!(cause instanceof ListenError)) throw cause;
-      throw new CommandError('portTaken', `${cause.message}; choose another --client-port`, { cause });
+      throw new CommandError('portTaken', `${cause.message}; choose another --client-listen`, { cause });
     }
   }
 
@@ -138,10 +138,16 @@ export class Entry implements NodeEntry {
     };
     const health = { listen: options.healthListen, flag: '--health-listen', limits: HEALTH_LIMITS };
     this.#http.push(await startHttpServer({ ...both, ...health }));
-    const listen = { host: options.listenHost, port: options.httpPort };
     const handlers = this.#endpoint === undefined ? [] : [this.#endpoint];
     const api = { ...both, limits: API_LIMITS, handlers, output };
-    this.#http.push(await startHttpServer({ ...api, listen, flag: '--http-port', secure: this.#tls.port('http') }));
+    this.#http.push(
+      await startHttpServer({
+        ...api,
+        listen: options.httpListen,
+        flag: '--http-listen',
+        secure: this.#tls.port('http'),
+      }),
+    );
     this.#clientHttp = serveHttpConnections(api);
     this.#http.push(this.#clientHttp);
   }

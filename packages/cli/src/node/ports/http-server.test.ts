@@ -23,7 +23,7 @@ async function start(
   options: Partial<HttpServerOptions> = {},
 ): Promise<(path: string, init?: RequestInit) => Promise<Response>> {
   const server = await startHttpServer({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-port', limits: API_LIMITS, names: new Set<string>() },
+    ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-listen', limits: API_LIMITS, names: new Set<string>() },
     logger: silentLogger,
     health: () => ({ ok: true, reasons: [] }),
     ready: () => ({ ok: false, reasons: ['no leader'], details: { node: 'n1' } }),
@@ -99,7 +99,7 @@ test('a taken port is named together with the flag that changes it', async () =>
   });
   await expect(start({ listen: { host: '127.0.0.1', port } })).rejects.toMatchObject({
     exit: 'portTaken',
-    message: `port ${port} on 127.0.0.1 is taken; choose another with --http-port`,
+    message: `port ${port} on 127.0.0.1 is taken; choose another with --http-listen`,
   });
   await new Promise((resolve) => other.close(resolve));
 });

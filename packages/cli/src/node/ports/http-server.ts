@@ -208,7 +208,7 @@ export function listenError(cause: NodeJS.ErrnoException, { host, port }: Addres
   if (cause.code === 'EACCES') {
     return new CommandError('usage', `port ${port} needs privileges; choose one above 1023 with ${flag}`, { cause });
   }
-  return new CommandError('usage', `cannot listen on ${host}:${port}: ${cause.message} (--listen-host)`, { cause });
+  return new CommandError('usage', `cannot listen on ${host}:${port}: ${cause.message} (${flag})`, { cause });
 }
 
 /** What every server of HTTP answers itself. */

@@ -177,7 +177,7 @@ describe('the server for clients', () => {
       socket.write('PUT /v1/locks/default/a HTTP/1.1\r\nhost: a\r\n\r\n'),
     );
     const said = await text(socket);
-    expect(said).toMatch(/^HTTP\/1.1 400 .*--http-port/s);
+    expect(said).toMatch(/^HTTP\/1.1 400 .*--http-listen/s);
   });
 
   it('counts incomplete messages of gRPC by address, and closes the connection whose messages move least', async () => {

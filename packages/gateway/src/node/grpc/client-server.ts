@@ -138,7 +138,7 @@ export class ClientServer {
           ...this.#http,
         ],
         purpose:
-          'This port is for clients of Remora and etcd (gRPC). HTTP and JSON have a port of their own: --http-port.',
+          'This port is for clients of Remora and etcd (gRPC). HTTP and JSON have an address of their own: --http-listen.',
       });
     } catch (cause) {
       throw listenError(`${host.includes(':') ? `[${host}]` : host}:${port}`, cause);

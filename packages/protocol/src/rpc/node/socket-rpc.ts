@@ -47,6 +47,8 @@ export interface LinkIdentity {
   readonly clusterId: string;
   readonly nodeId: number;
   readonly incarnation: string;
+  /** `host:port` where others reach it, as it says. Not part of its identity. */
+  readonly address?: string | undefined;
 }
 
 /** The identity that a node presents to its callers. */
@@ -58,6 +60,8 @@ export interface LinkAnswer {
   readonly digest: string;
   /** Its certificate; undefined without TLS. */
   readonly certificate?: CertificateNames | undefined;
+  /** `host:port` where others reach it, as it says; undefined if it does not. */
+  readonly address?: string | undefined;
 }
 
 /** A one-way function: it distinguishes incarnations and reveals none. */
@@ -76,6 +80,8 @@ export interface RpcServiceOptions {
    * incarnation; UNAUTHENTICATED for one whose certificate is of another node. Called for each frame of a caller.
    */
   readonly identify: (peer: LinkIdentity, certificate: CertificateNames | undefined) => Caller | ServiceError;
+  /** Called when a link of a node is accepted, and when the caller of a link has become known as one. */
+  readonly onNode?: (peer: LinkIdentity) => void;
   readonly logger?: Logger;
 }
 
@@ -107,7 +113,11 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
       }
       stream.sayHello(answerTo(peer, local));
       let trusted = caller.kind === 'node';
-      if (trusted) stream.trust();
+      const trust = (): void => {
+        stream.trust();
+        options.onNode?.(peer);
+      };
+      if (trusted) trust();
       else stream.takeFramesUpTo(JOINER_FRAME_BYTES_MAX);
       const link = serveLink({
         link: acceptedLink(stream),
@@ -118,7 +128,7 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
           const now = identify();
           if (!trusted && !(now instanceof ServiceError) && now.kind === 'node') {
             trusted = true;
-            stream.trust();
+            trust();
             stream.takeFramesUpTo(FRAME_BYTES_MAX);
           }
           return now;
@@ -155,14 +165,15 @@ export function dialRpc(
   );
 }
 
-function callerHello({ clusterId, nodeId, incarnation }: LinkIdentity): Hello {
-  return rpcHello(clusterId, nodeId, { incarnation });
+function callerHello({ clusterId, nodeId, incarnation, address }: LinkIdentity): Hello {
+  return rpcHello(clusterId, nodeId, { incarnation, ...(address === undefined ? {} : { address }) });
 }
 
 /** G3. */
-function answerTo(peer: LinkIdentity, { clusterId, nodeId, incarnation }: LinkIdentity): Hello {
+function answerTo(peer: LinkIdentity, { clusterId, nodeId, incarnation, address }: LinkIdentity): Hello {
   if (peer.clusterId !== clusterId) return rpcHello('', 0, {});
-  return rpcHello(clusterId, nodeId, { digest: incarnationDigest(incarnation) });
+  const digest = incarnationDigest(incarnation);
+  return rpcHello(clusterId, nodeId, { digest, ...(address === undefined ? {} : { address }) });
 }
 
 function rpcHello(cluster: string, nodeId: number, rest: Hello): Hello {
@@ -170,9 +181,10 @@ function rpcHello(cluster: string, nodeId: number, rest: Hello): Hello {
 }
 
 /** A caller without a cluster has no id in it either (G2). */
-function readIdentity({ cluster = '', node, incarnation = '' }: Hello): LinkIdentity {
+function readIdentity({ cluster = '', node, incarnation = '', address }: Hello): LinkIdentity {
   const nodeId = cluster === '' ? 0 : Number(node);
-  return { clusterId: cluster, nodeId: Number.isSafeInteger(nodeId) && nodeId > 0 ? nodeId : 0, incarnation };
+  const isId = Number.isSafeInteger(nodeId) && nodeId > 0;
+  return { clusterId: cluster, nodeId: isId ? nodeId : 0, incarnation, address };
 }
 
 /** G2. */
@@ -208,7 +220,8 @@ function checkKnown(
 ): ServiceError | undefined {
   const { nodeId } = readIdentity(hello);
   if (local.clusterId === '' || nodeId === 0) return undefined;
-  const cause = verify({ nodeId, wanted: nodeId === wanted, digest: hello.digest ?? '' });
+  const { digest = '', address: said } = hello;
+  const cause = verify({ nodeId, wanted: nodeId === wanted, digest, address: said });
   if (cause === undefined) return undefined;
   return new ServiceError('UNAVAILABLE', `${address}: ${cause.message}`, { cause });
 }

@@ -61,6 +61,8 @@ export interface PeerContext {
   readonly onRefused: (node: NodeId, refusal: PeerRefusal) => void;
   /** The peer has become `refusing` (P4). */
   readonly onRefusing: (node: NodeId) => void;
+  /** An attempt at this address has failed. */
+  readonly onUnreached: (node: NodeId, address: string) => void;
   readonly traffic: FrameTraffic;
 }
 
@@ -153,7 +155,8 @@ export class FramePeer {
 
   #dial(): void {
     const { clock, options, resolveAddress, local, connector } = this.#context;
-    const address = resolveAddress(this.#node);
+    const isCheck = this.#checksLeft > 0 && this.#answeredAt !== undefined;
+    const address = isCheck ? this.#answeredAt : resolveAddress(this.#node);
     if (address === undefined) return this.#pause(this.#backoffMs());
     const stream: FrameStream = dialFrames(
       address,
@@ -207,7 +210,8 @@ export class FramePeer {
     if (state.at === 'open') this.#checksLeft = CHECKS_MAX;
     const soonMs = state.at === 'open' ? CHECK_MS : this.#backoffMs();
     this.#pause(pauseMs ?? soonMs);
-    const { logger } = this.#context;
+    const { logger, onUnreached } = this.#context;
+    if (state.at === 'dialling') onUnreached(this.#node, state.address);
     if (firstFailure) logger.warn({ peer: this.#node, reason }, 'no connection to a peer');
     if (hadFrames) this.#lost(); // P3
   }

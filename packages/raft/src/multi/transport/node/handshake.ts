@@ -16,6 +16,8 @@ export interface PeerIdentity {
   readonly clusterId: string;
   readonly nodeId: NodeId;
   readonly incarnation: string;
+  /** `host:port` where others reach it, as it says. Not part of its identity. */
+  readonly address?: string | undefined;
 }
 
 export interface PeerRefusal {
@@ -28,8 +30,9 @@ export const FRAMES_SERVICE = 'raft.frames';
 export const SNAPSHOT_SERVICE = 'raft.snapshot';
 
 /** Returns the hello of a node, to begin a stream for `service` or to answer one. */
-export function helloOf({ clusterId, nodeId, incarnation }: PeerIdentity, service: string): Hello {
-  return { [SERVICE]: service, version: String(WIRE_VERSION), cluster: clusterId, node: String(nodeId), incarnation };
+export function helloOf({ clusterId, nodeId, incarnation, address }: PeerIdentity, service: string): Hello {
+  const identity = { version: String(WIRE_VERSION), cluster: clusterId, node: String(nodeId), incarnation };
+  return { [SERVICE]: service, ...identity, ...(address === undefined ? {} : { address }) };
 }
 
 /**
@@ -57,7 +60,7 @@ export function checkPeer(
     const message = `node ${nodeId} belongs to cluster ${clusterId}, which is not the cluster of node ${local.nodeId}`;
     return { refusal: { code: 'WRONG_CLUSTER', message } };
   }
-  const peer = { clusterId, nodeId, incarnation };
+  const peer = { clusterId, nodeId, incarnation, address: hello.address };
   if (nodeId === local.nodeId && incarnation === local.incarnation) {
     return { refusal: { code: 'UNAVAILABLE', message: `node ${nodeId} connected to itself` } }; // K3
   }

@@ -51,6 +51,8 @@ export interface SocketTransportConfig {
   readonly local: PeerIdentity;
   /** Returns the current `host:port` of a node; undefined if it is unknown. Called for each attempt to connect. */
   readonly resolveAddress: (node: NodeId) => string | undefined;
+  /** An attempt to reach the node at this address has failed: nobody answers there, or another node does. */
+  readonly onUnreached?: (node: NodeId, address: string) => void;
   readonly clock: Clock;
   readonly random: Random;
   readonly options?: GivenTransportOptions;
@@ -134,6 +136,7 @@ class SocketNode implements Transport {
         config.onRefused?.(node, refusal);
       },
       onRefusing: (node) => this.#lookWhetherGone(node),
+      onUnreached: (node, address) => config.onUnreached?.(node, address),
     };
     this.services = [
       { name: FRAMES_SERVICE, open: (hello, stream) => this.#framesFrom(hello, stream) },
