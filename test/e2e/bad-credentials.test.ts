@@ -98,9 +98,11 @@ function linesOf(content: string): readonly Line[] {
     .map((line) => JSON.parse(line) as Line);
 }
 
+/** The lines about tokens: those about other requests may be written later. */
 function audited(): readonly Line[] {
   const path = join(cluster.dir, 'n1.audit');
-  return existsSync(path) ? linesOf(readFileSync(path, 'utf8')) : [];
+  const lines = existsSync(path) ? linesOf(readFileSync(path, 'utf8')) : [];
+  return lines.filter(({ action }) => action === 'useToken');
 }
 
 describe('a certificate of a client', () => {
@@ -205,7 +207,7 @@ describe('a token', () => {
         reason: expect.stringContaining(why),
       }),
     ]);
-    expect(node.log() + JSON.stringify(audited())).not.toContain(sent);
+    expect(node.log() + readFileSync(join(cluster.dir, 'n1.audit'), 'utf8')).not.toContain(sent);
   });
 
   test('that is as good as one of the cluster is let in until it ends', async () => {
