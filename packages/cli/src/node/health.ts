@@ -214,8 +214,12 @@ export class NodeHealth {
 
   /** Nodes, and founders that the masters have not heard of, that would be dialled at that host next. */
   #namesAt(host: string): readonly string[] {
-    const { nodes, addresses } = this.#deps.cluster;
-    return nodes.filter(({ nodeId }) => addresses.next(nodeId)?.startsWith(`${host}:`)).map(({ name }) => name);
+    const { cluster, founders } = this.#deps;
+    const members = (founders?.names ?? []).map((name, i) => ({ nodeId: i + 1, name }));
+    const there = [...cluster.nodes, ...members].filter(({ nodeId }) =>
+      cluster.addresses.next(nodeId)?.startsWith(`${host}:`),
+    );
+    return [...new Set(there.map(({ name }) => name))];
   }
 
   *#clocks(): Generator<HealthCondition> {
