@@ -31,9 +31,33 @@ const PROGRAMS = {
 
 /** Writes the package into `directory`, and returns the path of its tarball beside it. All must have been built. */
 export async function packServer(directory) {
+  const { metafile, required } = await layOut(directory);
+  const bundled = componentsOf(metafile);
+  const manifest = manifestOf(required);
+  for (const file of common) cpSync(join(root, file), join(directory, file));
+  cpSync(join(root, 'deploy/README.npm.md'), join(directory, 'README.md'));
+  writeFileSync(join(directory, 'THIRD-PARTY-LICENSES.txt'), licensesOf(bundled));
+  writeFileSync(join(directory, 'sbom.cdx.json'), billOfMaterials(manifest, bundled, required));
+  writeJson(join(directory, 'package.json'), manifest);
+  return pack(directory);
+}
+
+/**
+ * Writes programs that can run into `directory`, as the release `version` (0.2.0) would have them: they write what that
+ * release writes, whatever this tree is.
+ */
+export async function layOutRelease(directory, version) {
+  const newest = version.split('.').slice(0, 2).join('.');
+  const { required } = await layOut(directory, { REMORA_NEWEST_VERSION: JSON.stringify(newest) });
+  writeJson(join(directory, 'package.json'), { ...manifestOf(required), version });
+}
+
+/** The programs and what they need. */
+async function layOut(directory, define = {}) {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
   const { metafile } = await bundle({
+    define,
     entryPoints: Object.entries(PROGRAMS).map(([out, file]) => ({ in: join(root, file), out })),
     outdir: join(directory, 'dist'),
     absWorkingDir: root,
@@ -52,17 +76,10 @@ export async function packServer(directory) {
     [...NATIVE].map(([name, owner]) => directoryOf(name, ownerOf(owner))),
     directory,
   );
-  const bundled = componentsOf(metafile);
-  const manifest = manifestOf(required);
   mkdirSync(join(directory, 'bin'));
   cpSync(join(root, 'packages/cli/bin/remora.mjs'), join(directory, 'bin/remora.mjs'));
   chmodSync(join(directory, 'bin/remora.mjs'), 0o755);
-  for (const file of common) cpSync(join(root, file), join(directory, file));
-  cpSync(join(root, 'deploy/README.npm.md'), join(directory, 'README.md'));
-  writeFileSync(join(directory, 'THIRD-PARTY-LICENSES.txt'), licensesOf(bundled));
-  writeFileSync(join(directory, 'sbom.cdx.json'), billOfMaterials(manifest, bundled, required));
-  writeJson(join(directory, 'package.json'), manifest);
-  return pack(directory);
+  return { metafile, required };
 }
 
 function manifestOf(required) {

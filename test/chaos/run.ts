@@ -29,6 +29,9 @@ import { JudgeProcess, type JudgeResult } from './judges/judge-process.ts';
 import { ChaosCluster } from './nodes/chaos-cluster.ts';
 import { SmallDisk } from './nodes/small-disk.ts';
 import { type Befallen, runFaults } from './schedule.ts';
+import type { Releases } from './upgrade/releases.ts';
+import { compareReplicas, untilSettled } from './upgrade/replicas.ts';
+import { rollUpgrade, UPGRADE_BORDERS } from './upgrade/roll.ts';
 
 export interface ChaosOptions {
   /** The folder for data, logs and journals. Created for the run. */
@@ -43,9 +46,12 @@ export interface ChaosOptions {
   readonly thinkMs: number;
   /**
    * `faults`: one after another. `locks`: the faults that may separate holders from their locks, with only locks as
-   * load. `changes`: all ranges change all the time, and coordinators of transactions die.
+   * load. `changes`: all ranges change all the time, and coordinators of transactions die. `upgrade`: the nodes change
+   * between two releases.
    */
-  readonly course: 'faults' | 'locks' | 'changes';
+  readonly course: 'faults' | 'locks' | 'changes' | 'upgrade';
+  /** The releases of an upgrade. */
+  readonly releases?: Releases;
   /** The kinds of faults that may happen. Absent: all. */
   readonly only?: ReadonlySet<string>;
   /** Ends the run early, in good order. */
@@ -82,6 +88,9 @@ const PAUSES_MAX = 100;
 const SERVED_WITHIN_MS = 30_000;
 const STOPPED_WITHIN_MS = 60_000;
 const AUDITED_WITHIN_MS = 120_000;
+/** Far more than an election or a transfer takes on a busy machine. */
+const UPGRADE_OUTAGE_MS_MAX = 10_000;
+const LOAD_OF = { faults: 'all', changes: 'all', locks: 'locks', upgrade: 'upgrade' } as const;
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   mkdirSync(options.dir, { recursive: true });
@@ -162,6 +171,10 @@ class Run {
     if (course === 'changes') {
       for (const finding of tooLittle(changed, judged?.overlaps ?? [], minutes)) this.report(finding);
     }
+    const [longest] = course === 'upgrade' ? (judged?.figures.outages ?? []) : [];
+    if (longest !== undefined && longest.ms > UPGRADE_OUTAGE_MS_MAX) {
+      this.report(violation('an upgrade costs no more than transfers of leaders', `no write for ${longest.ms} ms`));
+    }
     const kinds = new Set(this.#befallen.map(({ kind }) => kind));
     return {
       ...{ seed, nodes, loadMs: this.#loadEndedMs, judged, findings: this.#findings },
@@ -181,10 +194,12 @@ class Run {
   async #found(): Promise<ChaosCluster> {
     const { dir, nodes, seed, course, say } = this.#options;
     const everything = course === 'changes';
-    this.#smallDisk = SmallDisk.mount({ node: nodes, dir, megabytes: SMALL_DISK_MB });
+    const { releases } = this.#options;
+    if (releases === undefined) this.#smallDisk = SmallDisk.mount({ node: nodes, dir, megabytes: SMALL_DISK_MB });
     this.#cluster = await ChaosCluster.start({
       ...{ dir, nodes, seed },
       ...(everything ? { gateways: GATEWAYS, borders: BORDERS } : { gateways: 0, borders: [] }),
+      ...(releases !== undefined && { borders: UPGRADE_BORDERS, program: releases.older.program }),
       dataDir: (n) => (n === this.#smallDisk?.node ? this.#smallDisk.dataDir : undefined),
     });
     say(`a cluster of ${nodes} nodes, its data and logs in ${dir}`);
@@ -192,13 +207,14 @@ class Run {
   }
 
   async #load(cluster: ChaosCluster): Promise<ClientFleet> {
-    const { programs, dir, clients, course, seed, thinkMs } = this.#options;
+    const { programs, dir, clients, course, seed, thinkMs, releases } = this.#options;
     const report = (finding: Finding): void => this.report(finding);
     const judge = new JudgeProcess({ programs, dir, report });
     this.#judge = judge;
     this.#beganNs = process.hrtime.bigint();
     this.#clients = new ClientFleet({
-      ...{ dir, programs, clients, seed, thinkMs, report, load: course === 'locks' ? 'locks' : 'all' },
+      ...{ dir, programs, clients, seed, thinkMs, report, load: LOAD_OF[course] },
+      ...(releases !== undefined && { otherVersion: releases.newer.version }),
       endpoints: cluster.endpoints,
       beganNs: this.#beganNs,
       roundMs: ROUND_MS,
@@ -214,7 +230,8 @@ class Run {
   async #during(cluster: ChaosCluster, clients: ClientFleet): Promise<void> {
     const { minutes, seed, signal, course, isEnough } = this.#options;
     const over = new AbortController();
-    const timer = setTimeout(() => over.abort(), minutes * 60_000);
+    // An upgrade has an end of its own.
+    const timer = course === 'upgrade' ? undefined : setTimeout(() => over.abort(), minutes * 60_000);
     const looking = setInterval(() => isEnough?.(this.#changed()) && over.abort(), LOOK_MS);
     const ends = AbortSignal.any([over.signal, signal]);
     setMaxListeners(PAUSES_MAX, ends);
@@ -224,7 +241,8 @@ class Run {
     const pause = (ms: number): Promise<void> => pauseUnless(ends, ms);
     const report = (finding: Finding): void => this.report(finding);
     try {
-      if (course === 'changes')
+      if (course === 'upgrade') await this.#upgrade(cluster, { desk: ranges, random, pause });
+      else if (course === 'changes')
         await this.#changes({ desk: ranges, gateways: cluster.gateways, random, signal: ends, pause });
       else {
         const world = { cluster, clients, ranges, smallDisk: this.#smallDisk, signal: ends, pause, report };
@@ -266,6 +284,23 @@ class Run {
     });
   }
 
+  async #upgrade(
+    cluster: ChaosCluster,
+    given: { readonly desk: RangeDesk; readonly random: Random; pause(ms: number): Promise<void> },
+  ): Promise<void> {
+    const { minutes, releases, say } = this.#options;
+    if (releases === undefined) throw new Error('an upgrade needs two releases');
+    await rollUpgrade({
+      ...{ ...given, cluster, releases, minutes },
+      nowMs: () => this.#nowMs(),
+      report: (finding) => this.report(finding),
+      befallen: (what) => {
+        this.#befallen.push(what);
+        say(`${time(what.fromMs)} ${what.kind}: ${what.what}`);
+      },
+    });
+  }
+
   #changed(): Changed {
     const desk = this.#desk;
     return {
@@ -294,11 +329,23 @@ class Run {
   }
 
   async #stopNodes({ nodes }: ChaosCluster): Promise<void> {
+    if (this.#options.course === 'upgrade') return this.#stopAndCompare(nodes);
     for (const node of nodes) {
       const { code, signal } = await node.end('SIGTERM');
       if (code === 0) continue;
       this.report(violation('nodes stop when told to', `${node.name} ended with ${signal ?? `code ${code}`}`));
     }
+  }
+
+  async #stopAndCompare(nodes: ChaosCluster['nodes']): Promise<void> {
+    await untilSettled(nodes);
+    const ends = await Promise.all(nodes.map((node) => node.end('SIGTERM')));
+    for (const [i, { code, signal }] of ends.entries()) {
+      // The last ones find nobody who takes over their leaderships, and give up waiting.
+      if (code === 0 || code === 1) continue;
+      this.report(violation('nodes stop when told to', `${nodes[i]?.name} ended with ${signal ?? `code ${code}`}`));
+    }
+    for (const finding of await compareReplicas(nodes)) this.report(finding);
   }
 
   #nowMs(): number {

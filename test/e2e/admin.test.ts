@@ -85,6 +85,7 @@ describe('looking', () => {
       ['operators', 'history'],
       ['schedulers'],
       ['settings'],
+      ['upgrade'],
     ];
     for (const view of views) {
       const run = command.begin(['admin', ...view, '--watch', '100ms', '--json']);
@@ -122,6 +123,17 @@ describe('steering', () => {
     });
     expect((await admin('settings', 'reset', 'down-after')).out).toBe('down-after = 10m\n');
     expect((await admin('settings', 'set', 'down-aftr', '5m')).err).toContain('did you mean down-after?');
+  });
+
+  test('an upgrade has nothing to finalize while all nodes are of one release', async () => {
+    const { inForce, nodes, ...rest } = (await json('upgrade', 'status')) as {
+      readonly inForce: string;
+      readonly nodes: readonly { readonly canWriteTo: string; readonly knows: string }[];
+    };
+    expect(rest).toEqual({ newest: inForce, blockers: [] });
+    expect(nodes.map(({ canWriteTo, knows }) => [canWriteTo, knows])).toEqual([1, 2, 3].map(() => [inForce, inForce]));
+    expect((await admin('upgrade')).out).toContain(`Version in force: ${inForce}\n`);
+    expect((await admin('upgrade', 'finalize')).out).toContain('Nothing to finalize');
   });
 
   test('history is forgotten only by who means it', async () => {

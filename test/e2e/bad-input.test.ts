@@ -1,7 +1,7 @@
 import { connect as connectSocket, type Socket } from 'node:net';
 import { Client, credentials, type ServiceError as GrpcError, Metadata } from '@grpc/grpc-js';
-import { dialFrames, nodeClock, OPENING, SeededRandom, type StreamEnd } from '@remora/base';
-import { PIPE_HELLO, RPC_PROTOCOL_VERSION, RPC_SERVICE } from '@remora/protocol';
+import { BUILD_VERSIONS, dialFrames, nodeClock, OPENING, rangeText, SeededRandom, type StreamEnd } from '@remora/base';
+import { PIPE_HELLO, RPC_SERVICE } from '@remora/protocol';
 import { KVClient, PutRequest } from '@remora/protocol/etcd';
 import { LockClient } from '@remora/protocol/remora';
 import { AdminClient, connect, type RemoraClient } from 'remora';
@@ -217,7 +217,7 @@ describe('in frames', () => {
     { port: 'client', hello: PIPE_HELLO },
     {
       port: 'peer',
-      hello: { service: RPC_SERVICE, protocol: RPC_PROTOCOL_VERSION, cluster: '', node: '0', incarnation: 'i' },
+      hello: { service: RPC_SERVICE, versions: rangeText(BUILD_VERSIONS), cluster: '', node: '0', incarnation: 'i' },
     },
   ] as const)('frames that are no calls end a stream at the $port port, with the reason', async ({ port, hello }) => {
     const random = new SeededRandom(2);
@@ -241,19 +241,39 @@ describe('in frames', () => {
 
   test.each([
     {
-      name: 'another version of the Pipe',
+      name: 'the Pipe of a much later release',
       port: 'client',
-      hello: { ...PIPE_HELLO, protocol: '1' },
-      says: "version '1'",
+      hello: { ...PIPE_HELLO, versions: '9.0-9.1' },
+      says: 'install Remora 9.0 or later for the gateway',
+      code: 'VERSION_REFUSED',
     },
-    { name: 'a service of nodes', port: 'client', hello: { service: RPC_SERVICE }, says: "no service 'rpc'" },
-    { name: 'the Pipe, at the port of nodes', port: 'peer', hello: PIPE_HELLO, says: "no service 'pipe'" },
-  ] as const)('who asks for $name is told what is wrong', async ({ port, hello, says }) => {
+    {
+      name: 'the Pipe of a release without versions',
+      port: 'client',
+      hello: { service: PIPE_HELLO.service ?? '', protocol: '3' },
+      says: 'the client does not name its versions',
+      code: 'VERSION_REFUSED',
+    },
+    {
+      name: 'a service of nodes',
+      port: 'client',
+      hello: { service: RPC_SERVICE },
+      says: "no service 'rpc'",
+      code: 'UNIMPLEMENTED',
+    },
+    {
+      name: 'the Pipe, at the port of nodes',
+      port: 'peer',
+      hello: PIPE_HELLO,
+      says: "no service 'pipe'",
+      code: 'UNIMPLEMENTED',
+    },
+  ] as const)('who asks for $name is told what is wrong', async ({ port, hello, says, code }) => {
     const ended = new Promise<StreamEnd>((resolve) => {
       const handlers = { onHello() {}, onFrame() {}, onDrain() {}, onEnd: resolve };
       dialFrames(cluster.node(1)[port], hello, { clock: nodeClock() }, handlers);
     });
-    expect(await ended).toEqual({ code: 'UNIMPLEMENTED', message: expect.stringContaining(says) });
+    expect(await ended).toEqual({ code, message: expect.stringContaining(says) });
   });
 
   test.each([

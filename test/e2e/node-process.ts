@@ -60,6 +60,8 @@ export class NodeProcess {
   /** `host:port` of the listener for probes. */
   readonly health: string;
   readonly ports: Ports;
+  /** The program that the next start runs. */
+  program = PROGRAM;
   readonly #options: NodeProcessOptions;
   #child: ChildProcess | undefined;
   #exit: Promise<Exit> = Promise.resolve({ code: null, signal: null });
@@ -95,7 +97,7 @@ export class NodeProcess {
     if (this.#child !== undefined) throw new Error(`${this.name} runs already`);
     const log = openSync(this.logPath, 'a');
     const { nodeArguments = [] } = this.#options;
-    const child = spawn(process.execPath, [...nodeArguments, PROGRAM, 'node', ...this.#arguments(flags)], {
+    const child = spawn(process.execPath, [...nodeArguments, this.program, 'node', ...this.#arguments(flags)], {
       stdio: ['ignore', log, log, 'ipc'],
       env: { PATH: process.env.PATH },
       // Ctrl-C at a terminal reaches only the tests, which end their nodes themselves (N2).

@@ -52,6 +52,7 @@ export const ERROR_TABLE = {
   // Node and cluster.
   WRONG_CLUSTER: { grpc: 9, retry: 'no' },
   NODE_CONFLICT: { grpc: 9, retry: 'no' },
+  VERSION_REFUSED: { grpc: 9, retry: 'no' },
   INTERNAL: { grpc: 13, retry: 'no' },
 } as const satisfies Record<string, { grpc: number; retry: RetryAdvice }>;
 

@@ -2,6 +2,7 @@ export * from './assert.ts';
 export * from './bounded-json.ts';
 export * from './bytes.ts';
 export * from './clock.ts';
+export * from './cluster-version.ts';
 export * from './disk.ts';
 export * from './disk-failure.ts';
 export * from './endpoints.ts';

@@ -6,6 +6,7 @@ import {
   type Logger,
   ServiceError,
   type Span,
+  type SpokenVersions,
   type Timer,
 } from '@remora/base';
 import type { RangeDescriptor, RemovedReplica, RpcDialer, RpcRegistry, SplitPolicy } from '@remora/protocol';
@@ -70,6 +71,8 @@ export interface StoreDeps {
   readonly others: OtherRanges;
   /** The revision of users and roles that this node knows; 0: none (range-requests.ts RE3). */
   readonly authRevision: () => number;
+  /** What this node can write and read, and the version in force; absent: the first version. */
+  readonly versions?: SpokenVersions;
   /** All ranges, as the masters last reported them. */
   readonly knownRanges: () => readonly RangeDescriptor[];
   /** What splits need; without it no range is split. */

@@ -269,6 +269,7 @@ export class MasterService {
       auth,
       ...{ view: viewVersion === version ? undefined : view, viewVersion: version },
       clocks,
+      clusterVersion: state.clusterVersion,
     };
   }
 

@@ -1,4 +1,12 @@
-import { assert, type Bytes, type Clock, type Logger, ServiceError, type Timer } from '@remora/base';
+import {
+  assert,
+  type Bytes,
+  type Clock,
+  type ClusterVersion,
+  type Logger,
+  ServiceError,
+  type Timer,
+} from '@remora/base';
 import type { ClusterView, RpcRegistry } from '@remora/protocol';
 import {
   type ConfChange,
@@ -24,11 +32,12 @@ import { registerSteering } from './admin/steering.ts';
 import { MasterService } from './master-service.ts';
 import { MasterMembershipController } from './masters/master-membership-controller.ts';
 import type { MasterCommand } from './metadata/master-commands.ts';
-import { MasterState } from './metadata/master-state.ts';
+import { type MasterImage, MasterState } from './metadata/master-state.ts';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterImage } from './metadata/metadata-codec.ts';
 import { encodeMasterSnapshot, receiveMasterSnapshot } from './metadata/metadata-snapshot.ts';
 import { AuthRollout } from './nodes/auth-rollout.ts';
 import { NodeReports } from './nodes/node-reports.ts';
+import { Upgrade } from './nodes/upgrade.ts';
 import { FirstRange } from './ranges/first-range.ts';
 import { Founding, type FoundingPlan } from './ranges/founding.ts';
 import { RangeOrders } from './ranges/range-orders.ts';
@@ -58,6 +67,8 @@ export interface MasterDeps {
   readonly checkpoint: () => Promise<void>;
   /** The master has applied that it is no longer a member of the group. Called from within `apply`. */
   readonly onLeft: () => void;
+  /** The version in force, once it is known and whenever it has risen. Called from within `apply`, too. */
+  readonly onVersion?: (version: ClusterVersion) => void;
 }
 
 export interface MasterOptions {
@@ -107,6 +118,7 @@ export class Master implements StateMachine {
   readonly #firstRange: FirstRange;
   readonly #reports = new NodeReports();
   readonly #rollout: AuthRollout;
+  readonly #upgrade: Upgrade;
   readonly #revisions: RevisionIssuer;
   readonly #masters: MasterMembershipController;
   readonly #health: ClusterHealth;
@@ -134,12 +146,17 @@ export class Master implements StateMachine {
       () => this.state.nextReplicaId,
     );
     const stored = deps.storage.load();
-    if (stored !== undefined) this.state.restore(decodeMasterImage(stored));
+    if (stored !== undefined) this.#restore(decodeMasterImage(stored));
     this.#proposals = new Proposals({ group: () => this.group, notLeader: () => this.#notLeader() });
     this.#masters = new MasterMembershipController({
       ...{ nodeId: deps.nodeId, logger: deps.logger, state: this.state, group: () => this.group },
       stateOf: (nodeId) => this.#stateOf(nodeId),
       settled: () => this.#isSettled(),
+    });
+    this.#upgrade = new Upgrade({
+      state: this.state,
+      heard: (nodeId) => this.#reports.last(nodeId),
+      stateOf: (nodeId) => this.#stateOf(nodeId),
     });
     this.#founding = new Founding({
       ...{ logger: deps.logger, state: this.state, plan: deps.founding ?? { kind: 'open' } },
@@ -151,6 +168,7 @@ export class Master implements StateMachine {
       ...{ replicas: deps.options.replicas, borders: deps.options.borders ?? [] },
       isUp: (nodeId) => this.#stateOf(nodeId) === 'up',
       founding: this.#founding,
+      version: () => this.#upgrade.founding(),
       propose: (command, done) => this.#propose(command, done),
     });
     this.#revisions = new RevisionIssuer({
@@ -227,6 +245,7 @@ export class Master implements StateMachine {
     if (entry.type === 'conf' || entry.data.length === 0) return;
     try {
       const result = this.state.apply(decodeMasterCommand(entry.data));
+      if (result.type === 'finalizeUpgrade') this.#deps.onVersion?.(this.state.clusterVersion);
       mine?.(undefined, result);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
@@ -264,10 +283,15 @@ export class Master implements StateMachine {
 
   install(meta: SnapshotMeta): SnapshotReceiver {
     return receiveMasterSnapshot(meta, async (image) => {
-      this.state.restore(image);
+      this.#restore(image);
       this.stage();
       await this.#deps.checkpoint();
     });
+  }
+
+  #restore(image: MasterImage): void {
+    this.state.restore(image);
+    this.#deps.onVersion?.(image.clusterVersion);
   }
 
   /** Called when a checkpoint begins. */
@@ -321,6 +345,7 @@ export class Master implements StateMachine {
       leadingMs: () => this.#reports.leadingMs(this.#nowMs),
       knowledge: () => this.#knowledge(),
       health: this.#health,
+      upgrade: this.#upgrade,
       propose: (command, done) => this.#propose(command, (error) => done(error)),
     });
   }
@@ -333,7 +358,7 @@ export class Master implements StateMachine {
       replicas: () => this.settings.replicas,
       firstReplicas: options.replicas,
       unheard: (id) => this.#reports.last(id) === undefined && !this.#isSilent(id),
-      more: () => this.#term?.care.conditions() ?? [],
+      more: () => [...(this.#term?.care.conditions() ?? []), ...this.#upgrade.conditions()],
     });
   }
 

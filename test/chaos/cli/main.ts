@@ -7,7 +7,8 @@ import { readRounds } from '../judges/read-rounds.ts';
 import { compactionOf } from '../judges/watches.ts';
 import { pageOf } from '../report/page.ts';
 import { summaryOf } from '../report/summary.ts';
-import { type ChaosResult, runChaos } from '../run.ts';
+import { type ChaosOptions, type ChaosResult, runChaos } from '../run.ts';
+import type { Releases } from '../upgrade/releases.ts';
 import { type Settings, settingsOf, USAGE } from './settings.ts';
 
 const REPORT = 'chaos-report.html';
@@ -16,7 +17,7 @@ const RUN = 'run';
 /** Resolves to the exit code. `root`: the repository. `programs`: the folder of the compiled programs. */
 export async function main(
   args: readonly string[],
-  { root, programs }: { readonly root: string; readonly programs: string },
+  { root, programs, releases }: { readonly root: string; readonly programs: string; readonly releases?: Releases },
 ): Promise<number> {
   const kinds = FAULTS.map(({ kind }) => kind);
   let settings: Settings;
@@ -36,7 +37,7 @@ export async function main(
     console.error(`chaos: ${dir} is not empty; name another one by --dir, or remove it`);
     return 2;
   }
-  const result = await run(settings, join(dir, RUN), programs);
+  const result = await run(settings, { dir: join(dir, RUN), programs, ...(releases && { releases }) });
   writeFileSync(join(dir, REPORT), pageOf(result, join(root, 'test/chaos/report')));
   console.log(summaryOf(result));
   const code = exitCode(result);
@@ -46,7 +47,7 @@ export async function main(
   return code;
 }
 
-function run(settings: Settings, dir: string, programs: string): Promise<ChaosResult> {
+function run(settings: Settings, given: Pick<ChaosOptions, 'dir' | 'programs' | 'releases'>): Promise<ChaosResult> {
   const { seed, minutes, course, nodes, clients, thinkMs, only } = settings;
   console.log(`chaos: ${minutes} minutes, seed ${seed}`);
   const interrupted = new AbortController();
@@ -57,7 +58,7 @@ function run(settings: Settings, dir: string, programs: string): Promise<ChaosRe
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
   return runChaos({
-    ...{ dir, programs, seed, minutes, course, nodes, clients, thinkMs, signal: interrupted.signal },
+    ...{ ...given, seed, minutes, course, nodes, clients, thinkMs, signal: interrupted.signal },
     ...(only !== undefined && { only }),
     say: (line) => console.log(`  ${line}`),
   });

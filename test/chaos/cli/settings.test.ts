@@ -27,7 +27,7 @@ describe('what cannot be is refused, with its reason', () => {
     { args: ['--seed', '1.5'], says: '--seed: "1.5" is not a whole number above 0' },
     { args: ['--nodes', '6'], says: '--nodes: 6 is not 3 to 5' },
     { args: ['ranges', '--nodes', '3'], says: '--nodes: replicas cannot be moved with 3' },
-    { args: ['range'], says: "there is no 'range'; there are: locks, ranges" },
+    { args: ['range'], says: "there is no 'range'; there are: locks, ranges, upgrade" },
     { args: ['--faults', 'rain'], says: "there is no fault 'rain'; there are: partition, disk full" },
     { args: ['--kills', '5'], says: '--kills' },
   ])('$args', ({ args, says }) => {

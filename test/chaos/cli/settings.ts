@@ -2,13 +2,14 @@
 import { parseArgs } from 'node:util';
 import { NODES as CHANGING_NODES } from '../changes/scenario.ts';
 
-export const USAGE = `pnpm chaos [locks|ranges] [options]
+export const USAGE = `pnpm chaos [locks|ranges|upgrade] [options]
 
 Runs a cluster of real processes under load and faults, and judges everything that its clients were told.
 With 'locks' clients do nothing but use locks, 50 of them and 10 locks unless told otherwise, and what befalls them and the
 nodes is what may part holders from their locks: kills, SIGSTOP for longer than sessions live, partitions, locks taken by force.
 With 'ranges' nothing fails but gateways, at each message of the transactions that they coordinate, and ranges are split,
 merged, moved and handed over all the time; what a run must have seen of that is judged, too.
+With 'upgrade' (npm run test:upgrade) the nodes change between two releases, up, down and up again, until it is finalized.
 
   --minutes M     how long faults befall the cluster (default 1, and 5 with 'locks')
   --seed S        draws faults, their order and their times (default: by chance)
@@ -26,7 +27,7 @@ Ctrl-C ends the faults, and the run in good order; a second one ends it at once.
 export interface Settings {
   readonly help: boolean;
   readonly list: boolean;
-  readonly course: 'faults' | 'locks' | 'changes';
+  readonly course: 'faults' | 'locks' | 'changes' | 'upgrade';
   readonly minutes: number;
   readonly seed: number;
   readonly nodes: number;
@@ -87,7 +88,8 @@ function courseOf(positionals: readonly string[]): Settings['course'] {
   if (what === undefined) return 'faults';
   if (what === 'ranges' && rest.length === 0) return 'changes';
   if (what === 'locks' && rest.length === 0) return 'locks';
-  throw new Error(`there is no '${positionals.join(' ')}'; there are: locks, ranges`);
+  if (what === 'upgrade' && rest.length === 0) return 'upgrade';
+  throw new Error(`there is no '${positionals.join(' ')}'; there are: locks, ranges, upgrade`);
 }
 
 function whole(name: string, text: string | undefined): number | undefined {

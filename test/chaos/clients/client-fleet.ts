@@ -31,6 +31,8 @@ export interface FleetOptions {
   readonly load: LoadName;
   readonly seed: number;
   readonly endpoints: readonly string[];
+  /** Every other client is of this version. Absent: all are of this tree's. */
+  readonly otherVersion?: string;
   readonly beganNs: bigint;
   readonly roundMs: number;
   readonly thinkMs: number;
@@ -164,7 +166,7 @@ export class ClientFleet {
   }
 
   #begin(role: ClientArguments['role'], i: number): Life {
-    const { dir, programs, load, seed, endpoints, beganNs, roundMs, thinkMs } = this.#options;
+    const { dir, programs, load, seed, endpoints, beganNs, roundMs, thinkMs, otherVersion } = this.#options;
     const birth = this.#born++;
     const name = role === 'auditor' ? AUDITOR : `c${i + 1}-${birth}`;
     const argument: ClientArguments = {
@@ -176,6 +178,7 @@ export class ClientFleet {
     };
     const told = new Map<FromClient['type'], () => void>();
     const program: Program<FromClient, ToClient> = new Program({
+      ...(otherVersion !== undefined && i % 2 === 1 && { nodeArguments: ofVersion(otherVersion) }),
       file: join(programs, 'clients/client-main.js'),
       argument,
       logPath: join(dir, `${name}.log`),
@@ -216,6 +219,11 @@ export class ClientFleet {
     this.#journal.note('locks', Number(lock.split('/')[1]), { accepted: { lock, version, value } });
     return value;
   }
+}
+
+/** A process in which the SDK is that of another release: the constant that a bundler would set is a global one. */
+function ofVersion(version: string): readonly string[] {
+  return ['--import', `data:text/javascript,globalThis.REMORA_NEWEST_VERSION=${JSON.stringify(version)}`];
 }
 
 /** Requests the process's end, and waits for it. The process may take a while to finish its current operation. */

@@ -14,6 +14,8 @@ export interface ProgramOptions<In> {
   readonly file: string;
   readonly argument: object;
   readonly logPath: string;
+  /** Arguments of Node itself. */
+  readonly nodeArguments?: readonly string[];
   onMessage(message: In): void;
 }
 
@@ -29,10 +31,10 @@ export class Program<In, Out extends object> {
   readonly ended: Promise<string>;
   #running = true;
 
-  constructor({ file, argument, logPath, onMessage }: ProgramOptions<In>) {
+  constructor({ file, argument, logPath, nodeArguments = [], onMessage }: ProgramOptions<In>) {
     const log = openSync(logPath, 'a');
     // The compiled program, independent of the options that this process was started with.
-    const options: ForkOptions = { stdio: ['ignore', log, log, 'ipc'], execArgv: [], detached: true };
+    const options: ForkOptions = { stdio: ['ignore', log, log, 'ipc'], execArgv: [...nodeArguments], detached: true };
     const child = fork(file, [JSON.stringify(argument)], options);
     closeSync(log);
     this.#child = child;

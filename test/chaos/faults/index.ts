@@ -29,4 +29,5 @@ export const FAULTS_OF = {
   faults: FAULTS,
   locks: FAULTS.filter(({ kind }) => OF_LOCKS.has(kind)),
   changes: [],
+  upgrade: [],
 } as const satisfies Readonly<Record<string, readonly Fault[]>>;

@@ -24,6 +24,8 @@ export interface ChaosClusterOptions {
   /** Plain keys at which the initial ranges begin, in addition to the first range. */
   readonly borders: readonly string[];
   readonly seed: number;
+  /** The program of the nodes. Default: the one that was built last. */
+  readonly program?: string;
   /** The data directory of a node. Default: a folder in `dir`. */
   readonly dataDir?: (n: number) => string | undefined;
 }
@@ -51,6 +53,7 @@ export class ChaosCluster {
     const network = await FaultNetwork.open(ports, options.seed);
     const token = randomUUID();
     const nodes = ports.map((_, i) => nodeOf(i + 1, { ...options, ports, network, token }));
+    if (options.program !== undefined) for (const node of nodes) node.program = options.program;
     const gatewayPorts = await portsOf(options.gateways);
     const flags = { 'cluster-token': token, 'log-level': 'info' };
     const gateways = await Promise.all(

@@ -5,6 +5,7 @@ import { leases } from './leases.ts';
 import { listeners } from './listeners.ts';
 import { lists } from './lists.ts';
 import { locks, lockUsers } from './locks.ts';
+import { pastReads } from './past-reads.ts';
 import { registers } from './registers.ts';
 import { terms } from './terms.ts';
 import { txns } from './txns.ts';
@@ -21,6 +22,7 @@ const ALL: readonly MakeWorkers[] = [registers, lists, txns, locks, ...KINDS, le
  */
 export const LOADS = {
   all: { workloads: ALL, clients: 1 },
+  upgrade: { workloads: [...ALL, pastReads], clients: 1 },
   locks: { workloads: [lockUsers({ locks: 10, users: 1, holdMsMax: 100 }), ...KINDS], clients: 5 },
 } as const;
 

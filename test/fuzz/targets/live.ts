@@ -1,4 +1,4 @@
-import { OPENING } from '@remora/base';
+import { BUILD_VERSIONS, OPENING, rangeText } from '@remora/base';
 import {
   masterHeartbeat,
   masterJoin,
@@ -9,7 +9,6 @@ import {
   pipeCommand,
   pipeQuery,
   pipeWatch,
-  RPC_PROTOCOL_VERSION,
   RPC_SERVICE,
   rangeExecute,
   rangeWatch,
@@ -167,8 +166,7 @@ const pipeCalls = live(
 
 /** The hello of an unknown peer, with the right cluster. */
 function strangerHello({ clusterId }: LiveNode, service: string): string {
-  const hello = helloOf({ clusterId, nodeId: 9, incarnation: 'fuzz' }, service);
-  return JSON.stringify({ ...hello, protocol: RPC_PROTOCOL_VERSION });
+  return JSON.stringify(helloOf({ clusterId, nodeId: 9, incarnation: 'fuzz' }, service));
 }
 
 const { nodeId: _, ...descriptor } = samples.NODE;
@@ -248,7 +246,7 @@ const peerHandshake = live(
   () =>
     [
       `{"service":"${RPC_SERVICE}","protocol":"1","cluster":"c","node":"9","incarnation":"i"}`,
-      `{"service":"${RPC_SERVICE}","protocol":"${RPC_PROTOCOL_VERSION}","cluster":"","node":"1e15","incarnation":""}`,
+      `{"service":"${RPC_SERVICE}","versions":"${rangeText(BUILD_VERSIONS)}","cluster":"","node":"1e15","incarnation":""}`,
       JSON.stringify({ service: RPC_SERVICE, protocol: '1', node: '8', incarnation: 'i'.repeat(5_000) }),
       `{"service":"${FRAMES_SERVICE}","version":"3","cluster":"c","node":"9","incarnation":null}`,
       `{"service":"${SNAPSHOT_SERVICE}","version":3}`,

@@ -1,5 +1,5 @@
 import type { Bytes, Row } from '@remora/base';
-import { crc32 } from '@remora/base';
+import { crc32, FIRST_VERSION } from '@remora/base';
 import { AuthState } from '../../../packages/auth/src/state/auth-state.ts';
 import { decodeMarker, encodeMarker } from '../../../packages/dataserver/src/install/marker.ts';
 import {
@@ -120,6 +120,7 @@ const snapshotFrames: Target = {
 
 const CONF = { voters: [1, 2, 3], votersOutgoing: [], learners: [4], learnersNext: [], autoLeave: false };
 const IMAGE: MasterImage = {
+  clusterVersion: FIRST_VERSION,
   applied: { index: 4, term: 2 },
   conf: CONF,
   nextNodeId: 1001,

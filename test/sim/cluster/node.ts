@@ -6,7 +6,7 @@
  * N2. When a node reports that it must stop, its process ends at once. That is right after a fault of the disk;
  *     otherwise it is a bug.
  */
-import { assert, formatAddress, InvariantError, SeededRandom } from '@remora/base';
+import { assert, formatAddress, InvariantError, SeededRandom, type VersionRange } from '@remora/base';
 import type { SimDisk } from '@remora/base/testing';
 import type { Group } from '@remora/raft';
 import { CommandError } from '../../../packages/cli/src/exit-codes.ts';
@@ -60,6 +60,8 @@ export interface NodeDeps {
   readonly links: LinkNetwork;
   readonly peers: PeerNetwork;
   readonly fail: (error: unknown) => void;
+  /** What the life that begins now can write; undefined: what this tree can. */
+  readonly nextVersions: () => VersionRange | undefined;
   /** The node stopped, and cannot start again from what is on its disk. */
   readonly unusable: (node: SimNode) => void;
 }
@@ -93,6 +95,8 @@ export class SimNode implements ObservedNode {
   /** The cluster was asked to remove the node that runs here: it must be refused, and must stop. */
   expelled = false;
   lives = 0;
+  /** What the process that runs here, or ran last, can write. */
+  versions: VersionRange | undefined;
   /** Called when the process died because of its disk. */
   onDied: () => void = () => {};
   /** Called after every event of the process. */
@@ -268,6 +272,7 @@ export class SimNode implements ObservedNode {
   start(): void {
     assert(this.down, 'a node runs once at a time');
     const number = ++this.lives;
+    this.versions = this.#deps.nextVersions();
     this.diskFault = this.diskFull;
     this.repair(); // a requested failure that did not occur must not hit the next life
     this.#deps.trace.add('start', this.id, 0, number);
@@ -393,6 +398,7 @@ export class SimNode implements ObservedNode {
       onTransaction: () => this.#deps.onTransaction(this),
       fail,
       records,
+      versions: this.versions,
       disk: new ProcessDisk({
         disk: disk.mount(),
         door: party.door,

@@ -3,7 +3,15 @@ import { type Bytes, type Random, SeededRandom } from '@remora/base';
 import { kvRoutingKey, LOCK_SPACE } from '@remora/protocol';
 import type { NodeTuning } from '../../../packages/cli/src/node/platform.ts';
 import { seedOf } from '../common/hash.ts';
-import { drawMachines, isAuthenticated, isMoving, isSteered, type MachineOptions, withSpares } from './topology.ts';
+import {
+  drawMachines,
+  isAuthenticated,
+  isMoving,
+  isSteered,
+  isUpgraded,
+  type MachineOptions,
+  withSpares,
+} from './topology.ts';
 
 export interface ClusterOptions {
   readonly machines: readonly MachineOptions[];
@@ -26,6 +34,8 @@ export interface ClusterOptions {
   readonly steered: boolean;
   /** Whether authentication is on, from the founding. */
   readonly authenticated: boolean;
+  /** Whether nodes are of two releases (releases.ts). */
+  readonly upgraded: boolean;
   /** Per gateway; 0: no limit. */
   readonly requestsPerSecondMax: number;
   readonly tuning: NodeTuning;
@@ -59,7 +69,8 @@ export function optionsOf(seed: number): ClusterOptions {
   const { tuning, machines, ...drawn } = drawOptions(new SeededRandom(seedOf(seed)));
   const steered = isSteered(seed);
   // Without steering, the run itself adds and removes replicas (members.ts, moves.ts).
-  const master = steered ? { borders: drawBorders(new SeededRandom(seedOf(seed, BORDERS))) } : { scheduling: false };
+  const borders = isUpgraded(seed) ? FIRST_BORDERS : drawBorders(new SeededRandom(seedOf(seed, BORDERS)));
+  const master = steered ? { borders } : { scheduling: false };
   return {
     ...drawn,
     // Many ranges take more time to simulate, and more happens in the same time.
@@ -67,6 +78,7 @@ export function optionsOf(seed: number): ClusterOptions {
     machines: isMoving(seed) || steered ? withSpares(machines) : machines,
     steered,
     authenticated: isAuthenticated(seed),
+    upgraded: isUpgraded(seed),
     requestsPerSecondMax,
     tuning: { ...tuning, gateway, master },
   };
@@ -90,7 +102,9 @@ function drawGateways(random: Random): GatewayOptions {
   };
 }
 
-function drawOptions(random: Random): Omit<ClusterOptions, 'requestsPerSecondMax' | 'steered' | 'authenticated'> {
+function drawOptions(
+  random: Random,
+): Omit<ClusterOptions, 'requestsPerSecondMax' | 'steered' | 'authenticated' | 'upgraded'> {
   return {
     machines: drawMachines(random),
     clients: 2 + random.int(4),

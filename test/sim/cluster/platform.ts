@@ -3,7 +3,16 @@
  * store. It lacks a process's sockets, and the gRPC and HTTP services on them; clients come through the Pipe.
  */
 import { isPassword, type PasswordThread, ROOT, SALT_BYTES } from '@remora/auth';
-import { type Clock, type Disk, type Engine, type Logger, type Random, ServiceError } from '@remora/base';
+import {
+  BUILD_VERSIONS,
+  type Clock,
+  type Disk,
+  type Engine,
+  type Logger,
+  type Random,
+  ServiceError,
+  type VersionRange,
+} from '@remora/base';
 import type { OnApplied } from '@remora/dataserver';
 import { AuthAdmin, type Backend, ClusterCalls, createPipeRegistry, PIPE_LIMITS, servePipe } from '@remora/gateway';
 import {
@@ -54,6 +63,8 @@ export interface PlatformDeps {
   readonly onTransaction: () => void;
   readonly fail: (error: unknown) => void;
   readonly records: SimRecords;
+  /** What the program can write; absent: what this tree can. */
+  readonly versions: VersionRange | undefined;
   readonly disk: Disk;
   readonly store: SimStore;
   readonly links: LinkNetwork;
@@ -70,6 +81,7 @@ export class SimPlatform implements NodePlatform {
   readonly random: Random;
   readonly logger: Logger;
   readonly version = 'simulated';
+  readonly versions: VersionRange;
   readonly records: SimRecords;
   readonly logDisk: Disk;
   readonly stagingDisk: Disk;
@@ -91,6 +103,7 @@ export class SimPlatform implements NodePlatform {
     this.records = deps.records;
     this.logDisk = deps.disk;
     this.stagingDisk = deps.disk;
+    this.versions = deps.versions ?? BUILD_VERSIONS;
     this.tuning = deps.options.tuning;
     this.onApplied = (command) => deps.applied.applied(deps.party.id, command, this.#engine?.takeDigest() ?? 0);
   }

@@ -285,7 +285,7 @@ function historiesOf({ workloads }: World): readonly SimHistory[] {
 
 /** How much the checks had to check. */
 function figuresOf(world: World): Readonly<Record<string, number>> {
-  const { elections, observer, applied, answers, states, outages, workloads, moves, admin, changes } = world;
+  const { elections, observer, applied, answers, states, outages, workloads, moves, admin, changes, releases } = world;
   const seen = {
     elections,
     'entries committed': [...observer.groups()].reduce((sum, { committedIndex }) => sum + committedIndex, 0),
@@ -301,6 +301,7 @@ function figuresOf(world: World): Readonly<Record<string, number>> {
     'asked for by operators': admin.accepted,
     'refused to operators': admin.refused,
     ...changes.figures(),
+    ...(releases !== undefined && { 'upgrades finalized': releases.finalized ? 1 : 0 }),
   };
   return Object.assign(seen, ...workloads.map((workload) => workload.figures?.() ?? {}));
 }

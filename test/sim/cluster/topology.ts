@@ -80,6 +80,14 @@ export function isAuthenticated(seed: number): boolean {
   return seed % 16 === 13;
 }
 
+/**
+ * In one of sixteen runs, a part of those that are steered, the nodes are of two releases until an upgrade is finalized
+ * (releases.ts), and the masters number the revisions from the beginning.
+ */
+export function isUpgraded(seed: number): boolean {
+  return seed % 16 === 12;
+}
+
 /** With additional nodes for moved replicas. */
 export function withSpares(machines: readonly MachineOptions[]): readonly MachineOptions[] {
   const count = Math.min(SPARES, MACHINES_MAX - machines.length);

@@ -1,5 +1,5 @@
 /** A simulated cluster: its nodes, its clients, the network between them, and the faults that befall them. */
-import { assert, type Bytes, SeededRandom, spanContains } from '@remora/base';
+import { assert, type Bytes, SeededRandom, spanContains, type VersionRange } from '@remora/base';
 import type { RangeDescriptor } from '@remora/protocol';
 import { MASTER_GROUP } from '@remora/raft';
 import { LocalNetwork } from '../../../packages/raft/src/testing/local-network.ts';
@@ -27,6 +27,7 @@ import { Moves } from './moves.ts';
 import { SimNode } from './node.ts';
 import type { ClusterOptions } from './options.ts';
 import { Placement } from './placement.ts';
+import { Releases } from './releases.ts';
 import { faultOf } from './schedule.ts';
 import { type ClientLife, SimClient } from './sdk-client.ts';
 import { FIRST_RANGE, MACHINES_MAX } from './topology.ts';
@@ -39,6 +40,8 @@ import { newCounts, type OperationCounts, type OperationEnd, type Workload } fro
 const ADMIN = 0xad;
 /** The part of the administrator of users. */
 const USERS = 0x05e5;
+/** The part of releases. */
+const RELEASES = 0x4e1e;
 /** Settings for masters that schedule: the time is short. */
 const QUICK: readonly (readonly [string, string])[] = [
   ['down-after', '8s'],
@@ -90,6 +93,8 @@ export class World {
   readonly admin: AdminUser;
   readonly users: UserAdmin;
   readonly changes = new RangeChanges(this);
+  /** In runs with two releases. */
+  readonly releases: Releases | undefined;
   /** Nodes that are asked to give everything up, by their ids. */
   readonly leaving = new Set<number>();
   /** The first failure. */
@@ -143,6 +148,8 @@ export class World {
     const common = { seed, loop, trace, links, fail: (error: unknown) => this.fail(error) };
     const onTransaction = (node: SimNode): void => tellOnce(this.#onTransaction, node);
     const unusable = (node: SimNode): void => this.#unusable(node);
+    this.releases = options.upgraded ? new Releases(this, new SeededRandom(seedOf(seed, RELEASES))) : undefined;
+    const nextVersions = (): VersionRange | undefined => this.releases?.next();
     this.nodes = options.machines.map(
       (machine) =>
         new SimNode({
@@ -155,6 +162,7 @@ export class World {
           answers,
           owners,
           unusable,
+          nextVersions,
           onTransaction,
         }),
     );
@@ -178,6 +186,7 @@ export class World {
     this.#startClients();
     this.states.run();
     this.outages.run();
+    this.releases?.run();
     if (!this.options.steered) return;
     this.changes.run();
     for (const [name, value] of QUICK) {

@@ -1,6 +1,6 @@
 /** What anonymous attackers send: the beginnings of input of every kind, and never the end. */
-import { OPENING } from '@remora/base';
-import { PIPE_HELLO, RPC_PROTOCOL_VERSION, RPC_SERVICE } from '@remora/protocol';
+import { BUILD_VERSIONS, OPENING, rangeText } from '@remora/base';
+import { PIPE_HELLO, RPC_SERVICE } from '@remora/protocol';
 import { frameBytes } from '../../../packages/base/src/node/frames/frame-parser.ts';
 import { encodeFields } from '../../../packages/grpc-server/src/index.ts';
 import { FLAG, FRAME, frame, PREFACE } from '../../../packages/grpc-server/test/support/frames.ts';
@@ -26,7 +26,13 @@ const CALLS = 1_000;
 const WINDOW = 65_000;
 /** Each with as much as fits into the window of a stream. */
 const LARGE_CALLS = 8;
-const NODE_HELLO = { service: RPC_SERVICE, protocol: RPC_PROTOCOL_VERSION, cluster: '', node: '0', incarnation: 'x' };
+const NODE_HELLO = {
+  service: RPC_SERVICE,
+  versions: rangeText(BUILD_VERSIONS),
+  cluster: '',
+  node: '0',
+  incarnation: 'x',
+};
 
 const words = (hello: object): Buffer => Buffer.concat(frameBytes('data', Buffer.from(JSON.stringify(hello))));
 /** A frame without its last byte. */

@@ -1,5 +1,5 @@
 import { Authenticator, type KnownAuth, NO_AUDIT, PasswordHasher } from '@remora/auth';
-import { addressKey, type Engine, formatAddress } from '@remora/base';
+import { addressKey, BUILD_VERSIONS, type Engine, formatAddress } from '@remora/base';
 import {
   type Checkpointer,
   discardUnfinishedSnapshots,
@@ -45,6 +45,7 @@ import { foundingPlan, isFresh } from './cluster/founding.ts';
 import { joinCluster } from './cluster/join.ts';
 import { keptUsers } from './cluster/kept-users.ts';
 import { type AddressHints, KnownCluster } from './cluster/known-cluster.ts';
+import { KnownVersion } from './cluster/known-version.ts';
 import { PeerIdentities } from './cluster/peer-identities.ts';
 import { PeerRefusalPolicy } from './cluster/peer-refusal-policy.ts';
 import { serveRecovery } from './cluster/recovery-service.ts';
@@ -139,6 +140,7 @@ class Node implements AssembledNode {
   readonly #cluster: KnownCluster;
   /** Users and roles. */
   readonly #auth: KnownAuth;
+  readonly #versions: KnownVersion;
   readonly #exposure: ExposureCheck;
   readonly #standing: PeerRefusalPolicy;
   #roles: NodeRoles | undefined;
@@ -154,6 +156,11 @@ class Node implements AssembledNode {
     this.#cluster = new KnownCluster({
       ...parts,
       masterKnows: (nodeId) => this.#roles?.master?.state.named(nodeId),
+    });
+    this.#versions = new KnownVersion({
+      ...parts,
+      builds: parts.platform.versions ?? BUILD_VERSIONS,
+      onUnfit: (error) => this.#fail(error),
     });
     this.#auth = keptUsers({ ...parts, hurry: () => this.#agent?.hurry() });
     this.#exposure = new ExposureCheck({
@@ -180,6 +187,7 @@ class Node implements AssembledNode {
 
   async start(): Promise<void> {
     const { options, platform, clock, random, logger, founders } = this.#parts;
+    this.#versions.check();
     const descriptor = await this.#identify();
     let host: NodeRaftHost | undefined;
     await discardUnfinishedSnapshots(platform.stagingDisk);
@@ -220,8 +228,8 @@ class Node implements AssembledNode {
     const splitting = splittingPorts(finder);
     const knownRanges = () => this.#currentView().ranges;
     const ports = { drawer, dialer, splitting, others: ranges, transactionPeers: ranges.peers, knownRanges };
-    const authRevision = () => this.#auth.revision;
-    const store = this.#store({ host, engine, checkpointer, recovered }, { ...ports, authRevision });
+    const known = { authRevision: () => this.#auth.revision, versions: this.#versions };
+    const store = this.#store({ host, engine, checkpointer, recovered }, { ...ports, ...known });
     store?.register(registry);
     const { electionTicks } = { ...HOST_DEFAULTS, ...this.#hostOptions() };
     serveRecovery(registry, { nodeId: this.#nodeId, electionTicks, master: () => seat.master, store: () => store });
@@ -271,6 +279,7 @@ class Node implements AssembledNode {
       nodeId: this.#nodeId,
       shownClusterId: shownClusterId(this.#clusterId),
       health,
+      versions: this.#versions,
       nodes: () => this.#cluster.nodes,
     });
     this.#closers.add('entry', () => entry.stop());
@@ -322,7 +331,11 @@ class Node implements AssembledNode {
     let { clusterId, nodeId } = records.identity;
     if (clusterId === undefined || nodeId === undefined) {
       if (founders !== undefined) throw new CommandError('internal', 'a founder knows its id from its data directory');
-      ({ clusterId, nodeId } = await joinCluster(options, { ...base, nodeId: 0 }, this.#parts));
+      ({ clusterId, nodeId } = await joinCluster(
+        options,
+        { ...base, nodeId: 0 },
+        { ...this.#parts, versions: this.#versions },
+      ));
       this.#standing.joined();
       await records.assign({ clusterId, nodeId });
     }
@@ -332,7 +345,7 @@ class Node implements AssembledNode {
   }
 
   #identity({ incarnation, peerAddress: address }: NodeDescriptor): LinkIdentity {
-    return { clusterId: this.#clusterId, nodeId: this.#nodeId, incarnation, address };
+    return { clusterId: this.#clusterId, nodeId: this.#nodeId, incarnation, address, versions: this.#versions };
   }
 
   #currentView(): ClusterView {
@@ -489,6 +502,7 @@ class Node implements AssembledNode {
       ...{ ...this.#parts, ...deps, registry, founding },
       nodeId: this.#nodeId,
       clusterId: this.#clusterId,
+      onVersion: (version) => this.#versions.learn(version),
       onFailure: (error) => this.#fail(error),
     });
     this.#closers.add('master', () => seat.stop());
@@ -585,6 +599,7 @@ class Node implements AssembledNode {
           hasMaster: seat.master !== undefined,
           conditions: health.own(),
           authRevision: this.#auth.revision,
+          versions: this.#versions.report,
           ...(founding !== undefined && !this.#isFounded() && { founding: founding.kind }),
           ...(store?.heartbeat.report(complete) ?? { ranges: [], results: [] }),
         }),
@@ -597,6 +612,7 @@ class Node implements AssembledNode {
           this.#exposure.look();
         },
         onAuth: (image, sentMs) => this.#auth.learn(image, sentMs),
+        onVersion: (version) => this.#versions.learn(version),
         onSplitPolicy: (policy) => store?.splitBy(policy),
         onClocks: (reading) => this.#clocks.observe(reading),
         onConditions: (conditions) => health.learn(conditions),

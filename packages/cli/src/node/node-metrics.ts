@@ -9,7 +9,7 @@ export function nodeMetrics(
   metrics: MetricsRegistry,
   deps: Pick<
     EntryDeps,
-    'host' | 'log' | 'engine' | 'space' | 'store' | 'admission' | 'inFlight' | 'lookupStats' | 'health'
+    'host' | 'log' | 'engine' | 'space' | 'store' | 'admission' | 'inFlight' | 'lookupStats' | 'health' | 'versions'
   >,
 ): void {
   const gauge = (name: string, help: string, labels: readonly string[] = []) =>
@@ -55,6 +55,7 @@ export function nodeMetrics(
   const leaderless = gauge('leaderless_replicas', 'Replicas of this node that know no leader of their range.');
   const leaderChanges = counter('leader_changes_total', 'Times that a replica of this node learned of another leader.');
   const inFlight = gauge('in_flight', 'Operations in progress on this node, by kind; 0 when idle.', ['what']);
+  const inForce = gauge('cluster_version', 'Version in force as far as the node knows: 1,000 × major + minor.');
   gauge('build_info', 'Always 1: which version runs, on which version of Node.js.', ['version', 'node'])
     .labels(VERSION, process.versions.node)
     .set(1);
@@ -63,6 +64,7 @@ export function nodeMetrics(
     const { stats } = deps.admission;
     let open = 0;
     let withoutLeader = 0;
+    inForce.labels().set(deps.versions.inForce);
     for (const [of, count] of Object.entries(deps.lookupStats)) lookups.labels(of).set(count);
     for (const [name, count] of Object.entries(stats.admitted)) requests.labels(name).set(count);
     for (const [reason, count] of Object.entries(stats.refused)) refused.labels(reason).set(count);

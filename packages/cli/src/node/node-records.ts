@@ -1,3 +1,4 @@
+import type { ClusterVersion } from '@remora/base';
 import type { AuthImage } from '@remora/protocol';
 import type { KnownNode } from './cluster/known-nodes.ts';
 
@@ -30,5 +31,9 @@ export interface NodeRecords {
   readonly knownAuth: AuthImage | undefined;
   /** Stores what the masters reported about users and roles. Throws like `rememberNodes`. */
   rememberAuth(image: AuthImage): void;
+  /** The version in force from the last call of `rememberVersion`, in this life or an earlier one. */
+  readonly clusterVersion: ClusterVersion | undefined;
+  /** Stores the version in force. Throws if it cannot be written. */
+  rememberVersion(version: ClusterVersion): void;
   close(): Promise<void>;
 }

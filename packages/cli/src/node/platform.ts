@@ -14,6 +14,7 @@ import type {
   Metrics,
   Random,
   ServiceError,
+  VersionRange,
 } from '@remora/base';
 import type { EngineDeps, OnApplied, RangeOptions, Store } from '@remora/dataserver';
 import type {
@@ -46,6 +47,7 @@ import type {
   Transport,
 } from '@remora/raft';
 import type { NodeOptions } from '../node-options.ts';
+import type { KnownVersion } from './cluster/known-version.ts';
 import type { CertificateExpiry, NodeHealth } from './health.ts';
 import type { LogLevelSwitch } from './log-level-service.ts';
 import type { NodeRecords } from './node-records.ts';
@@ -58,6 +60,8 @@ export interface NodePlatform {
   readonly logLevel?: LogLevelSwitch | undefined;
   /** The version of the program, as other nodes learn it. */
   readonly version: string;
+  /** What the program can write; `BUILD_VERSIONS` if absent. */
+  readonly versions?: VersionRange;
   readonly records: NodeRecords;
   /** Holds the log: its syncs are short and many. */
   readonly logDisk: Disk;
@@ -164,6 +168,7 @@ export interface EntryDeps {
   readonly space: () => NodeSpace;
   readonly store: Store | undefined;
   readonly health: NodeHealth;
+  readonly versions: KnownVersion;
   /** The nodes of the cluster, even while no master can be reached. */
   readonly nodes: () => readonly ClusterNode[];
 }

@@ -1,4 +1,4 @@
-import type { Clock, Engine, Logger, Random } from '@remora/base';
+import type { Clock, ClusterVersion, Engine, Logger, Random, SpokenVersions } from '@remora/base';
 import {
   Checkpointer,
   DiskRoom,
@@ -59,6 +59,7 @@ export interface StoreParts {
   readonly transactionPeers: TransactionPeers;
   readonly knownRanges: () => readonly RangeDescriptor[];
   readonly authRevision: () => number;
+  readonly versions: SpokenVersions;
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -68,6 +69,7 @@ export interface MasterReplicaParts {
   readonly founding: FoundingPlan | undefined;
   readonly clusterId: string;
   readonly registry: RpcRegistry;
+  readonly onVersion: (version: ClusterVersion) => void;
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -102,7 +104,7 @@ export function createMasterReplica(deps: RoleDeps & MasterReplicaParts): Master
   const createMaster = (conf: ConfState, onLeft: () => void): Master =>
     new Master(
       {
-        ...{ nodeId, clusterId, clock, logger, onLeft, founding },
+        ...{ nodeId, clusterId, clock, logger, onLeft, founding, onVersion: deps.onVersion },
         shownClusterId: shownClusterId(clusterId),
         founderNames: founders?.names ?? [],
         options: {

@@ -95,6 +95,21 @@ export class AdminClient {
     return this.#connection.change(admin.AdminService.setLogLevel, { nodeId: idOf(nodeId, 'nodeId'), level });
   }
 
+  /** Which versions the nodes can write, which one is in force, and what keeps a newer one from coming into force. */
+  upgradeStatus(): Promise<admin.UpgradeStatus> {
+    return this.#connection.call(admin.AdminService.getUpgrade, {});
+  }
+
+  /**
+   * Brings a version into force, such as `0.2`. After that, no node can go back to a release that does not write it.
+   *
+   * @throws ServiceError INVALID_ARGUMENT when not every node is up and can write it.
+   */
+  async finalizeUpgrade(version: string): Promise<admin.UpgradeStatus> {
+    text(version, 'version');
+    return this.#connection.change(admin.AdminService.finalizeUpgrade, { version });
+  }
+
   /** Transfers the leadership of a range to a node that has a replica of it. */
   async transferLeader(rangeId: number, toNode: number): Promise<admin.TransferLeaderResponse> {
     const request = { rangeId: idOf(rangeId, 'rangeId'), toNode: idOf(toNode, 'toNode') };

@@ -73,6 +73,7 @@ class GatewayBed {
 const DOORS: readonly ErrorCode[] = [
   'WRONG_CLUSTER',
   'NODE_CONFLICT',
+  'VERSION_REFUSED',
   'UNIMPLEMENTED',
   'REQUEST_TOO_LARGE',
   'TOO_MANY_OPERATIONS',

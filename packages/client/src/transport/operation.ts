@@ -30,6 +30,7 @@ export const ANSWER_GRACE_MS = 250;
 const OF_ATTEMPT: ReadonlySet<ErrorCode> = new Set([
   'WRONG_CLUSTER',
   'NODE_CONFLICT',
+  'VERSION_REFUSED',
   'UNIMPLEMENTED',
   'REQUEST_TOO_LARGE',
   'TOO_MANY_OPERATIONS',

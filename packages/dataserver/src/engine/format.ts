@@ -17,7 +17,8 @@ import type { PersistentStore } from './store.ts';
 import { StoreDamagedError, StoreOpenError } from './store-errors.ts';
 
 /**
- * Of keys, records, their encodings. Raised when an older program could not read them.
+ * Of keys, records, their encodings. Raised when an older program could not read them. All of these formats are of
+ * version 0.1: a further one needs a cluster version, and is written when that is in force (docs/decisions/0100).
  *
  *   4  a mark that each batch sets
  *   3  a checksum in each row

@@ -1,3 +1,4 @@
+import type { SpokenVersions } from '@remora/base';
 import type { SplitPolicy } from '@remora/protocol';
 import type { Checkpointer } from '../checkpointer.ts';
 import type { RangeTimes } from '../range-times.ts';
@@ -20,6 +21,8 @@ export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit'>,
   readonly drawer: RevisionSource;
   /** The revision of users and roles that this node knows; 0: none. */
   readonly authRevision: () => number;
+  /** What this node can write and read, and the version in force; absent: the first version. */
+  readonly versions?: SpokenVersions;
   readonly others: OtherRanges;
   readonly checkpointer: Pick<Checkpointer, 'run'>;
   /** If absent, abandoned transactions are finished only when another caller asks for it. */

@@ -6,6 +6,7 @@
  * A node has thousands of replicas, so their parts take little memory while nothing happens. An object literal with a
  * spread gets a hidden class of its own in V8, which takes more memory than the object: the parts that stay have none.
  */
+import { BUILD_VERSIONS, type ClusterVersion, FIRST_VERSION, type SpokenVersions } from '@remora/base';
 import { grantNews } from '@remora/lock';
 import type { RangeDescriptor } from '@remora/protocol';
 import type { ConfState } from '@remora/raft';
@@ -122,13 +123,18 @@ function localParts(deps: RangeDeps, state: RangeState) {
 
 type LocalParts = ReturnType<typeof localParts>;
 
+/** A store that is told of no versions. */
+const UNSAID: SpokenVersions = { builds: BUILD_VERSIONS };
+
 /** The path of commands into the log, and the parts that propose commands. */
 function logParts(deps: RangeDeps, { context, intentWaitQueue }: LocalParts) {
   const { clock, engine, drawer, logger, others, options, onApplied, transactionPeers, times } = deps;
+  const { versions = UNSAID } = deps;
   const { state, time } = context;
   const rangeTimeMs = (): number => time.nowMs();
+  const version = (): ClusterVersion => versions.inForce ?? FIRST_VERSION;
   const staleEpoch = () => context.staleEpoch();
-  const proposals = new Proposals({ clock, drawer, state, rangeTimeMs, staleEpoch, times });
+  const proposals = new Proposals({ clock, drawer, state, version, rangeTimeMs, staleEpoch, times });
   const queue = new CommandQueue(context, { proposals, intentWaitQueue });
   const closing = new ClosedRevisions({
     state,
@@ -156,7 +162,7 @@ function logParts(deps: RangeDeps, { context, intentWaitQueue }: LocalParts) {
     queue,
     closing,
     leases,
-    applier: new EntryApplier({ state, proposals, onApplied }),
+    applier: new EntryApplier({ state, proposals, onApplied, readsUpTo: versions.builds.max }),
     transactions: new TransactionService(context, { clock, waits: intentWaitQueue, transactionPeers, commands: queue }),
     statsRecomputer: new StatsRecomputer({ engine, clock, logger, context, commands: queue }),
   };

@@ -12,8 +12,18 @@
  * N5. The answer to a command carries the revision of its change. A command that changed nothing answers with the last
  *     revision before its block: that is at least the revision of every write, in any range, that was acknowledged
  *     before the command arrived (revision-allocation-queue.ts B1), and every later write is above it.
+ * N6. From version 0.2 on, a command may read at any revision below its entry's block. Nothing changes there any more:
+ *     later entries have later blocks, as a leader requests them in its term, one after the other; what is prepared
+ *     later commits above; and what was prepared before holds back reads of the keys that it may change (T2).
  */
-import { type Command, needsRevision, type RangeDescriptor, type RevisionBlock } from '@remora/protocol';
+import { brings, FIRST_VERSION } from '@remora/base';
+import {
+  type Command,
+  type CommandBatch,
+  needsRevision,
+  type RangeDescriptor,
+  type RevisionBlock,
+} from '@remora/protocol';
 
 /** The revision of the next change; undefined if none is left (N3). */
 export function nextRevision(
@@ -25,6 +35,12 @@ export function nextRevision(
   if (block === undefined) return undefined;
   const next = Math.max(last + 1, block.first);
   return next < block.first + block.count ? next : undefined;
+}
+
+/** The highest revision at which a command of an entry may read (N6); `last` is the range's revision. */
+export function readableRevision({ version = FIRST_VERSION, block }: CommandBatch, last: number): number {
+  if (block === undefined || !brings(version, 'txnReadsUpToBlock')) return last;
+  return Math.max(last, block.first - 1);
 }
 
 /** The revision in the answer to a command (N5); `last` is the range's revision after it. */

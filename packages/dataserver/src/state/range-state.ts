@@ -18,17 +18,17 @@ import type { Effects, RangeStart, SessionEnd } from './effects.ts';
 import { stateKey } from './keys.ts';
 import { compact, raiseRevision, skipRevisions } from './kv/compaction.ts';
 import { KvChanges } from './kv/kv-changes.ts';
-import { NOTHING_PREFETCHED, type Prefetched } from './kv/kv-read.ts';
+import { NOTHING_PREFETCHED, type Prefetched, type RevisionBounds } from './kv/kv-read.ts';
 import type { Attached } from './leases/attachments.ts';
 import { applyLeaseCommand, takenBy } from './leases/lease-commands.ts';
 import type { LeaseEndingCommand } from './leases/lease-ending.ts';
-import { type KeyOwners, LeaseOwnership } from './leases/lease-ownership.ts';
+import { LeaseOwnership } from './leases/lease-ownership.ts';
 import { LeaseReferences } from './leases/lease-references.ts';
 import { type Lease, Leases } from './leases/leases.ts';
 import { DelayedHolds } from './locks/delayed-holds.ts';
 import { LockCommands } from './locks/lock-commands.ts';
 import { decodeRangeMeta, encodeRangeMeta } from './meta-codec.ts';
-import { nextRevision, shownRevision } from './numbering.ts';
+import { nextRevision, readableRevision, shownRevision } from './numbering.ts';
 import { failed, type Outcome, outcomeBytes, rememberable } from './outcomes/outcome-codec.ts';
 import { loadOutcomes, stageOutcomes } from './outcomes/outcome-rows.ts';
 import { Outcomes } from './outcomes/outcomes.ts';
@@ -97,6 +97,8 @@ export class RangeState implements RangeFields, TransactionHost {
   estimatedSince = 0;
   /** The range's record of merges. */
   merging: Merging = NEVER_MERGED;
+  /** The revisions at which the current command may read. */
+  readonly #readBounds: RevisionBounds;
   /** A9. Where the state row in the engine stands; undefined: not known. */
   #storedAt: LogPosition | undefined;
   #storedAhead = 0;
@@ -110,6 +112,7 @@ export class RangeState implements RangeFields, TransactionHost {
     this.#descriptor = options.descriptor;
     this.#bounds = boundsOf(options.descriptor);
     this.conf = options.conf;
+    this.#readBounds = readBoundsOf(this);
     this.leases = new Leases(engine);
     this.references = new LeaseReferences(engine, () => this.rangeId);
     this.leaseOwnership = new LeaseOwnership(this.leases, this.references);
@@ -276,6 +279,11 @@ export class RangeState implements RangeFields, TransactionHost {
     return nextRevision(this.descriptor.revisionSource, this.revision, this.#block);
   }
 
+  /** The highest revision at which the current command may read (N6). */
+  get readableRevision(): number {
+    return readableRevision(this.#entry.batch, this.revision);
+  }
+
   /** For a command that needs a revision: it is executed only if there is one (N3). */
   get nextRevision(): number {
     const next = this.#nextRevision();
@@ -362,13 +370,9 @@ export class RangeState implements RangeFields, TransactionHost {
   }
 
   /** A read may find no revision left; it changes nothing (N4). */
-  #changes(revision = this.#nextRevision() ?? this.revision + 1, owners: KeyOwners = this.leaseOwnership): KvChanges {
-    return new KvChanges(this.#engine, {
-      revision,
-      bounds: this,
-      owners,
-      locks: this.locks,
-    });
+  #changes(revision = this.#nextRevision() ?? this.revision + 1): KvChanges {
+    const owners = this.leaseOwnership;
+    return new KvChanges(this.#engine, { revision, bounds: this.#readBounds, owners, locks: this.locks });
   }
 
   #commit(changes: KvChanges, revision = this.nextRevision): void {
@@ -395,7 +399,9 @@ export class RangeState implements RangeFields, TransactionHost {
   }
 
   changesAt(revision: number): KvChanges {
-    return this.#changes(revision, this.leaseOwnership.ofPrepared);
+    const owners = this.leaseOwnership.ofPrepared;
+    const bounds = { revision: Math.max(this.readableRevision, revision), compactRevision: this.compactRevision };
+    return new KvChanges(this.#engine, { revision, bounds, owners, locks: this.locks });
   }
 
   commitAt(revision: number, changes: KvChanges): void {
@@ -428,4 +434,16 @@ export class RangeState implements RangeFields, TransactionHost {
     this.#effects.onLeaseEnded(id, { revision: this.revision, isWhole: this.leases.ending(id) === undefined });
     this.#effects.meter?.sessionEnded(how);
   }
+}
+
+/** One object for all commands: it follows the state and the entry. */
+function readBoundsOf(state: Pick<RangeState, 'readableRevision' | 'compactRevision'>): RevisionBounds {
+  return {
+    get revision() {
+      return state.readableRevision;
+    },
+    get compactRevision() {
+      return state.compactRevision;
+    },
+  };
 }

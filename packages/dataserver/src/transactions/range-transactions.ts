@@ -58,6 +58,8 @@ export interface TransactionHost {
   /** Whether the master numbers the range's changes: only then may the range share transactions with others. */
   readonly numbered: boolean;
   readonly revision: number;
+  /** The highest revision at which the current command may read: the range's own, or a higher one (N6). */
+  readonly readableRevision: number;
   readonly compactRevision: number;
   readonly rangeTimeMs: number;
   readonly bounds: RangeBounds;
@@ -190,7 +192,8 @@ export class RangeTransactions {
 
   #prepare(command: TxnPrepare, deadlineMs: number, prefetched: Prefetched): TxnPrepareResult {
     const { txnId, part } = command;
-    const { revision: floor, compactRevision } = this.#host;
+    // T4: the commit has a revision above it, as it is drawn after the block of this entry.
+    const { readableRevision: floor, compactRevision } = this.#host;
     const before = command.requestId === '' ? undefined : this.#remembered(command.requestId);
     if (before !== undefined) {
       if (!before.ok) throw errorOf(before);

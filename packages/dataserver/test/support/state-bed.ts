@@ -1,4 +1,4 @@
-import { assert, nodeClock, type Span, silentLogger } from '@remora/base';
+import { assert, FIRST_VERSION, nodeClock, type Span, silentLogger } from '@remora/base';
 import type { DelayedHold, LockId, LockNotice, MarkedUntil } from '@remora/lock';
 import {
   type Command,
@@ -64,6 +64,8 @@ export class StateBed {
   term = 1;
   /** Where changes take their revisions from, once the master numbers them. */
   block: RevisionBlock | undefined;
+  /** The version of entries. */
+  version = FIRST_VERSION;
   /** What the leader stamps on entries. */
   wallMs = 0;
   readonly #descriptor: RangeDescriptor;
@@ -139,6 +141,7 @@ export class StateBed {
       rangeTimeMs: this.timeMs,
       wallMs: this.wallMs,
       epoch: this.state.descriptor.epoch,
+      version: this.version,
       ...(this.block === undefined ? {} : { block: this.block }),
       commands: commands.map(({ command, requestId = '', deadlineMs = 0 }) => ({ command, requestId, deadlineMs })),
     };

@@ -205,6 +205,39 @@ describe('asking the master', () => {
   });
 });
 
+describe('an upgrade', () => {
+  const node = { nodeId: 1, name: 'n1', build: '0.2.0', state: 'up', min: 1, max: 2, inForce: 1 };
+
+  test('is shown with versions as people write them; a node that was not heard has none', async () => {
+    const silent = { ...node, nodeId: 2, state: 'down', min: 0, max: 0, inForce: 0 };
+    world.masterAnswer = () => ({ inForce: 1, newest: 2, nodes: [node, silent], blockers: ['node 2 is down'] });
+    expect(await world.settle(world.api.getUpgrade({}, CALL))).toMatchObject({
+      ...{ inForce: '0.1', newest: '0.2', blockers: ['node 2 is down'] },
+      nodes: [
+        { id: 1, canWriteFrom: '0.1', canWriteTo: '0.2', knows: '0.1' },
+        { id: 2, canWriteFrom: '', canWriteTo: '', knows: '' },
+      ],
+    });
+  });
+
+  test.each([
+    { version: '', asked: 0 },
+    { version: '0.2', asked: 2 },
+    { version: '1.0', asked: 1_000 },
+  ])('is finalized to "$version"', async ({ version, asked }) => {
+    world.masterAnswer = (_method, request) => {
+      expect(request).toEqual({ version: asked });
+      return { inForce: 2, newest: 2, nodes: [], blockers: [] };
+    };
+    expect(await world.settle(world.api.finalizeUpgrade({ version }, CALL))).toMatchObject({ inForce: '0.2' });
+  });
+
+  test.each(['0.0', 'two', '0.2.1'])('is not finalized to "%s"', async (version) => {
+    const error = await world.settle(world.api.finalizeUpgrade({ version }, CALL));
+    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining(version) });
+  });
+});
+
 describe('listing ranges', () => {
   const list = () => world.settle(world.api.listRanges({ from: Buffer.of(), limit: 0, rangeId: 0n }, CALL));
   const lags = (answer: Awaited<ReturnType<typeof list>>) =>

@@ -5,6 +5,7 @@ import {
   type Command,
   type CommandResult,
   masterCheck,
+  masterFinalizeUpgrade,
   masterHotRanges,
   masterNodes,
   masterNoteRestore,
@@ -12,6 +13,7 @@ import {
   masterSetSetting,
   masterSettings,
   nodeLogLevel,
+  masterUpgradeStatus,
   type Query,
   type QueryResult,
   type RangesOverview,
@@ -26,9 +28,11 @@ import {
   fromNodes,
   fromRange,
   fromSettings,
+  fromUpgrade,
   toHotRangesRequest,
   toId,
   toRangesRequest,
+  toVersion,
 } from './admin-messages.ts';
 import { ClusterCalls, type ClusterCallsDeps } from './cluster-calls.ts';
 import { transferLeadership } from './leader-transfer.ts';
@@ -113,6 +117,16 @@ export class AdminApi {
   async setSetting(request: admin.SetSettingRequest, call: CallInfo): Promise<admin.ListSettingsResponse> {
     const { name, value } = request;
     return fromSettings(await this.#calls.change(masterSetSetting, { name, value }, call.timeoutMs));
+  }
+
+  async getUpgrade(_request: admin.GetUpgradeRequest, call: CallInfo): Promise<admin.UpgradeStatus> {
+    return fromUpgrade(await this.#calls.master(masterUpgradeStatus, undefined, call.timeoutMs));
+  }
+
+  /** To finalize a version twice has the effect of finalizing it once. */
+  async finalizeUpgrade(request: admin.FinalizeUpgradeRequest, call: CallInfo): Promise<admin.UpgradeStatus> {
+    const version = toVersion(request.version);
+    return fromUpgrade(await this.#calls.change(masterFinalizeUpgrade, { version }, call.timeoutMs));
   }
 
   async transferLeader(request: admin.TransferLeaderRequest, call: CallInfo): Promise<admin.TransferLeaderResponse> {

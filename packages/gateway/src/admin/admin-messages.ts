@@ -1,6 +1,6 @@
 /** Converts requests and answers of `remora.v1.Admin` from and to the messages between roles. */
 import { ROOT } from '@remora/auth';
-import { ServiceError } from '@remora/base';
+import { ServiceError, versionOf, versionText } from '@remora/base';
 import {
   type AuthImage,
   type CheckReport,
@@ -14,6 +14,7 @@ import {
   type RangeStatus,
   type RangesRequest,
   type SettingInfo,
+  type UpgradeStatus,
 } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 
@@ -52,6 +53,26 @@ export function toHotRangesRequest(request: admin.ListHotRangesRequest): HotRang
     throw new ServiceError('INVALID_ARGUMENT', `by: expected one of ${known.join(', ')}, or nothing`);
   }
   return { by, limit: request.limit === 0 ? HOT_LIMIT_DEFAULT : Math.min(request.limit, RANGES_PAGE_MAX) };
+}
+
+/** Reads a version, such as 0.2; 0: there is none. */
+export function toVersion(text: string): number {
+  const version = text === '' ? 0 : versionOf(text);
+  if (version !== undefined && (version > 0 || text === '')) return version;
+  throw new ServiceError('INVALID_ARGUMENT', `version: "${text.slice(0, 20)}" is not a version such as 0.2`);
+}
+
+export function fromUpgrade({ inForce, newest, nodes, blockers }: UpgradeStatus): admin.UpgradeStatus {
+  const shown = (version: number): string => (version === 0 ? '' : versionText(version));
+  return {
+    inForce: shown(inForce),
+    newest: shown(newest),
+    nodes: nodes.map(({ nodeId, name, build, state, min, max, inForce }) => ({
+      ...{ id: nodeId, name, build, state },
+      ...{ canWriteFrom: shown(min), canWriteTo: shown(max), knows: shown(inForce) },
+    })),
+    blockers: [...blockers],
+  };
 }
 
 export function fromNodes(overview: NodesOverview): admin.ListNodesResponse {

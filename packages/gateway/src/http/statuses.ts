@@ -45,6 +45,7 @@ const STATUSES: Readonly<Record<ErrorCode, number>> = {
   RESULT_LOST: 500,
   WRONG_CLUSTER: 409,
   NODE_CONFLICT: 409,
+  VERSION_REFUSED: 409,
   INTERNAL: 500,
 };
 

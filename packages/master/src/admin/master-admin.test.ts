@@ -9,6 +9,7 @@ import {
   type LoadMeasure,
   type Method,
   masterCheck,
+  masterFinalizeUpgrade,
   masterHotRanges,
   masterNodes,
   masterNoteRestore,
@@ -20,6 +21,7 @@ import {
   type RangeDescriptor,
   type RangeReport,
   type SettingInfo,
+  type UpgradeStatus,
 } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { CONF, descriptor } from '../../test/support/descriptor.ts';
@@ -70,6 +72,8 @@ class AdminBed {
   found: readonly HealthCondition[] = [];
   /** What nodes find wrong with themselves. */
   readonly said = new Map<number, readonly HealthCondition[]>();
+  upgrade: UpgradeStatus = { inForce: 1, newest: 2, nodes: [], blockers: [] };
+  readonly refusals = new Map<number, ServiceError>();
   leading = true;
   /** It has not waited yet for those that are silent. */
   isNew = false;
@@ -94,6 +98,7 @@ class AdminBed {
         unheard: (nodeId) => this.isNew && this.silent.includes(nodeId),
         more: () => this.found,
       }),
+      upgrade: { status: () => this.upgrade, refusal: (version) => this.refusals.get(version) },
       propose: (command, done) => this.proposed.push({ command, done }),
     }).register(registry);
     this.#channel = createLocalChannel({ registry, clock });
@@ -517,5 +522,32 @@ describe('changing a setting', () => {
     expect([bed.setting('suspect-after'), bed.setting('down-after')]).toEqual(['3s', '1m']);
     const again = bed.call(masterSetSetting, { name: 'suspect-after', value: '5m' });
     expect(again).toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+});
+
+describe('an upgrade', () => {
+  test('is finalized to the newest version, or a named one, and answered when that is replicated', () => {
+    const bed = new AdminBed();
+    expect(bed.call(masterFinalizeUpgrade, { version: 0 })).toBe(undefined);
+    expect(bed.call(masterFinalizeUpgrade, { version: 7 })).toBe(undefined);
+    const commands = bed.proposed.map(({ command }) => command);
+    expect(commands).toEqual([
+      { type: 'finalizeUpgrade', version: 2 },
+      { type: 'finalizeUpgrade', version: 7 },
+    ]);
+  });
+
+  test('that has ended proposes nothing', () => {
+    const bed = new AdminBed();
+    bed.upgrade = { ...bed.upgrade, inForce: 2 };
+    expect(bed.call(masterFinalizeUpgrade, { version: 0 })).toEqual(bed.upgrade);
+    expect(bed.proposed).toEqual([]);
+  });
+
+  test('that is not possible is refused before it is proposed', () => {
+    const bed = new AdminBed();
+    bed.refusals.set(2, new ServiceError('INVALID_ARGUMENT', 'node 2 is down'));
+    expect(bed.call(masterFinalizeUpgrade, { version: 0 })).toMatchObject({ message: 'node 2 is down' });
+    expect(bed.proposed).toEqual([]);
   });
 });

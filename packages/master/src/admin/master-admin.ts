@@ -1,20 +1,25 @@
 import { ServiceError } from '@remora/base';
 import {
   type Done,
+  type FinalizeUpgradeRequest,
   type Method,
   masterCheck,
+  masterFinalizeUpgrade,
   masterHotRanges,
   masterNodes,
   masterNoteRestore,
   masterRanges,
   masterSetSetting,
   masterSettings,
+  masterUpgradeStatus,
   type RpcRegistry,
   type SetSettingRequest,
   type SettingInfo,
+  type UpgradeStatus,
 } from '@remora/protocol';
 import type { MasterCommand } from '../metadata/master-commands.ts';
 import type { MasterState } from '../metadata/master-state.ts';
+import type { Upgrade } from '../nodes/upgrade.ts';
 import type { ClusterHealth } from './cluster-health.ts';
 import { hotRanges, type Knowledge, nodeOverviews, rangesPage } from './overview.ts';
 import type { SettingsSchema } from './settings.ts';
@@ -33,6 +38,7 @@ export interface MasterAdminDeps {
   readonly leadingMs: () => number;
   readonly knowledge: () => Knowledge;
   readonly health: Pick<ClusterHealth, 'report'>;
+  readonly upgrade: Pick<Upgrade, 'status' | 'refusal'>;
   readonly propose: (command: MasterCommand, done: (error: ServiceError | undefined) => void) => void;
 }
 
@@ -72,6 +78,10 @@ export class MasterAdmin {
       this.#deps.confirm((error) =>
         error === undefined ? this.#noteRestore(isUnderWay, done) : done(error, undefined),
       ),
+    );
+    this.#answer(registry, masterUpgradeStatus, () => this.#deps.upgrade.status());
+    registry.handle(masterFinalizeUpgrade, (request, _context, done) =>
+      this.#deps.confirm((error) => (error === undefined ? this.#finalize(request, done) : done(error, undefined))),
     );
     registry.handle(masterSetSetting, (request, _context, done) =>
       this.#deps.confirm((error) => (error === undefined ? this.#setSetting(request, done) : done(error, undefined))),
@@ -130,6 +140,19 @@ export class MasterAdmin {
     this.#deps.propose({ type: 'changeSetting', expected: version, name, text }, (error) => {
       this.#inFlight -= 1;
       if (error === undefined) done(undefined, this.#settings());
+      else done(error, undefined);
+    });
+  }
+
+  #finalize(request: FinalizeUpgradeRequest, done: Done<UpgradeStatus>): void {
+    const { upgrade, propose } = this.#deps;
+    const { inForce, newest } = upgrade.status();
+    const version = request.version === 0 ? newest : request.version;
+    const refused = upgrade.refusal(version);
+    if (refused !== undefined) return done(refused, undefined);
+    if (version === inForce) return done(undefined, upgrade.status());
+    propose({ type: 'finalizeUpgrade', version }, (error) => {
+      if (error === undefined) done(undefined, upgrade.status());
       else done(error, undefined);
     });
   }

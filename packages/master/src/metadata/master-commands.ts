@@ -1,5 +1,5 @@
 import type { FirstRoot } from '@remora/auth';
-import type { Bytes } from '@remora/base';
+import type { Bytes, ClusterVersion } from '@remora/base';
 import type { AuthChange, NodeDescriptor, NodeDuty, RangeDescriptor } from '@remora/protocol';
 import type { AskedSplit } from '../ranges/range-registry.ts';
 
@@ -37,7 +37,9 @@ export type MasterCommand =
   /** Changes users, roles or permissions; refused as `AuthState` says. */
   | { readonly type: 'changeAuth'; readonly change: AuthChange }
   /** Founds a cluster with authentication; refused when a range exists. */
-  | ({ readonly type: 'foundAuth' } & FirstRoot);
+  | ({ readonly type: 'foundAuth' } & FirstRoot)
+  /** Brings a version into force; refused if it is below the one in force. */
+  | { readonly type: 'finalizeUpgrade'; readonly version: ClusterVersion };
 
 /** One of a new cluster's first ranges. */
 export interface FirstRangePlan {
@@ -62,4 +64,5 @@ export type MasterResult =
   | { readonly type: 'changeSetting' }
   /** The revision that the change has made, or found if it changed nothing. */
   | { readonly type: 'changeAuth'; readonly revision: number }
-  | { readonly type: 'foundAuth' };
+  | { readonly type: 'foundAuth' }
+  | { readonly type: 'finalizeUpgrade' };

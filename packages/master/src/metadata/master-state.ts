@@ -1,5 +1,5 @@
 import { AuthState } from '@remora/auth';
-import { assert, EMPTY_BYTES, ServiceError } from '@remora/base';
+import { assert, type ClusterVersion, EMPTY_BYTES, FIRST_VERSION, ServiceError, versionText } from '@remora/base';
 import {
   type AuthImage,
   FIRST_EPOCH,
@@ -61,6 +61,8 @@ export interface MasterImage extends RangeImage {
   readonly mastersWanted: number;
   /** Users, roles and permissions. */
   readonly auth: AuthImage;
+  /** The version in force. */
+  readonly clusterVersion: ClusterVersion;
 }
 
 /** Lower ids belong to what exists before the master does: nodes of the initial cluster, replicas of its own group. */
@@ -88,6 +90,8 @@ const REVISIONS_SKIPPED = 1_000_000_000_000;
  *      never heard of it.
  * M11. Nodes that have left the group of the masters are remembered: the ids of its replicas are node ids, and none of
  *      them returns (masters/plan.ts MS3).
+ * M12. The version in force never decreases. The leader checks beforehand that all nodes can write a new one
+ *      (nodes/upgrade.ts).
  */
 export class MasterState {
   applied: LogPosition = { index: 0, term: 0 };
@@ -100,6 +104,7 @@ export class MasterState {
   #revisionBound = 0;
   #settings = FIRST_SETTINGS;
   #auth = new AuthState();
+  #clusterVersion: ClusterVersion = FIRST_VERSION;
   readonly #nodes = new Map<number, NodeDescriptor>();
   readonly #ranges = new RangeRegistry();
   readonly #duties = new Map<number, DutyRecord>();
@@ -182,6 +187,11 @@ export class MasterState {
     return this.#auth.image;
   }
 
+  /** The version in force (M12). */
+  get clusterVersion(): ClusterVersion {
+    return this.#clusterVersion;
+  }
+
   node(nodeId: number): NodeDescriptor | undefined {
     return this.#nodes.get(nodeId);
   }
@@ -237,6 +247,8 @@ export class MasterState {
         this.#checkNoRanges();
         this.#auth.found(command);
         return { type: 'foundAuth' };
+      case 'finalizeUpgrade':
+        return this.#finalizeUpgrade(command.version);
     }
   }
 
@@ -392,6 +404,16 @@ export class MasterState {
     return { type: 'changeSetting' };
   }
 
+  /** M12. */
+  #finalizeUpgrade(version: ClusterVersion): MasterResult {
+    if (version < this.#clusterVersion) {
+      const message = `the cluster is at version ${versionText(this.#clusterVersion)}, and a version never decreases`;
+      throw new ServiceError('INVALID_ARGUMENT', message);
+    }
+    this.#clusterVersion = version;
+    return { type: 'finalizeUpgrade' };
+  }
+
   image(): MasterImage {
     return {
       applied: this.applied,
@@ -408,6 +430,7 @@ export class MasterState {
       formerMasters: this.#formerMasters,
       mastersWanted: this.#mastersWanted,
       auth: this.#auth.image,
+      clusterVersion: this.#clusterVersion,
       ...this.#ranges.image(),
     };
   }
@@ -424,6 +447,7 @@ export class MasterState {
     this.#revisionBound = image.revisionBound;
     this.#settings = image.settings;
     this.#auth = new AuthState(image.auth);
+    this.#clusterVersion = image.clusterVersion;
     this.#forgottenNodes = image.forgottenNodes;
     this.#nodes.clear();
     this.#duties.clear();

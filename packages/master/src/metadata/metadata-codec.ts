@@ -3,7 +3,7 @@
  * are written only once their feature is used.
  */
 import { FIRST_AUTH } from '@remora/auth';
-import type { Bytes } from '@remora/base';
+import { type Bytes, FIRST_VERSION } from '@remora/base';
 import {
   AuthChange,
   AuthImage,
@@ -76,6 +76,7 @@ const Command = union('master command', 'type', {
       'The user root.',
     ),
   }),
+  finalizeUpgrade: variant(15, { version: field(uint, 'The version that comes into force.') }),
 });
 const COMMAND_ROW = storedRow(
   'a master command',
@@ -123,7 +124,7 @@ const SettingsKind: schema.Kind<SettingsImage> = mapped(
 /**
  * Fields of later versions are written only if they have a value: the bound of revisions (version 2), settings (3),
  * duties, pauses, splits and merges (4), gaps in the ids of nodes (5), ranges that begin where a person chose (6),
- * masters that are not those that founded the cluster (7), and users and roles (8).
+ * masters that are not those that founded the cluster (7), users and roles (8), and the version in force (9).
  */
 const Image = struct('state of the masters', {
   applied: field(
@@ -180,8 +181,19 @@ const Image = struct('state of the masters', {
     later(undefined),
   ),
   auth: added(field(AuthImage, 'Users, roles and permissions.'), { since: SINCE, absent: FIRST_AUTH }),
+  clusterVersion: added(field(uint, 'The version in force.'), later(FIRST_VERSION)),
 });
-const IMAGE_ROW = storedRow("the master's state", Image, { 1: 5, 2: 6, 3: 7, 4: 11, 5: 12, 6: 13, 7: 15, 8: 16 });
+const IMAGE_ROW = storedRow("the master's state", Image, {
+  1: 5,
+  2: 6,
+  3: 7,
+  4: 11,
+  5: 12,
+  6: 13,
+  7: 15,
+  8: 16,
+  9: 17,
+});
 
 export function encodeMasterImage(image: MasterImage): Buffer {
   const { conf, formerMasters, mastersWanted, settings } = image;

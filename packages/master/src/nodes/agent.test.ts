@@ -27,6 +27,7 @@ class AgentBed {
   readonly calls: string[] = [];
   readonly tasks: NodeTask[] = [];
   readonly policies: SplitPolicy[] = [];
+  readonly versions: (number | undefined)[] = [];
   readonly auth: { readonly image: AuthImage | undefined; readonly sentMs: number }[] = [];
   changed: readonly RangeDescriptor[] = [];
   readonly warnings: Readonly<Record<string, unknown>>[] = [];
@@ -78,6 +79,7 @@ class AgentBed {
         onView: () => {},
         onSplitPolicy: (policy) => this.policies.push(policy),
         onClocks: () => {},
+        onVersion: (version) => this.versions.push(version),
         onConditions: () => {},
         onAuth: (image, sentMs) => this.auth.push({ image, sentMs }),
         onRefused: (error) => {

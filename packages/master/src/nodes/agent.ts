@@ -1,4 +1,12 @@
-import { type Clock, type Logger, type Random, ServiceError, type Timer } from '@remora/base';
+import {
+  type Clock,
+  type ClusterVersion,
+  type ErrorCode,
+  type Logger,
+  type Random,
+  ServiceError,
+  type Timer,
+} from '@remora/base';
 import {
   type AuthImage,
   type ClusterView,
@@ -33,6 +41,8 @@ export interface AgentDeps {
   readonly changedSince: (view: ClusterView) => readonly RangeDescriptor[];
   readonly onTask: (task: NodeTask) => void;
   readonly onView: (view: ClusterView, incarnations: NodeHeartbeatReply['incarnations']) => void;
+  /** The version in force; undefined if the masters are of a release without versions. */
+  readonly onVersion: (version: ClusterVersion | undefined) => void;
   readonly onSplitPolicy: (policy: SplitPolicy) => void;
   /** Receives users and roles, if they are newer than those of the report that was sent at `sentMs`. */
   readonly onAuth: (image: AuthImage | undefined, sentMs: number) => void;
@@ -45,6 +55,8 @@ export interface AgentDeps {
 }
 
 const CALL_TIMEOUT_MS = 1_000;
+/** Errors that end the attempts of a node without an id. */
+const ENDS_JOINING: ReadonlySet<ErrorCode> = new Set(['NODE_CONFLICT', 'WRONG_CLUSTER', 'VERSION_REFUSED']);
 const RETRY_MIN_MS = 40;
 const RETRY_MAX_MS = 250;
 const HEARTBEAT_MS = 1_000;
@@ -99,7 +111,7 @@ export class NodeAgent {
           if (reply !== undefined) {
             this.#descriptor = { ...this.#descriptor, nodeId: reply.nodeId };
             resolve(reply);
-          } else if (error?.code === 'NODE_CONFLICT' || error?.code === 'WRONG_CLUSTER') reject(error);
+          } else if (error !== undefined && ENDS_JOINING.has(error.code)) reject(error);
           else this.#later(attempt, error);
         });
       };
@@ -163,6 +175,7 @@ export class NodeAgent {
       this.#view = view;
       this.#viewVersion = reply.viewVersion;
       this.#deps.finder.viewed(view);
+      this.#deps.onVersion(reply.clusterVersion);
       this.#deps.onAuth(reply.auth, sentMs);
       this.#deps.onView(view, reply.incarnations);
       this.#deps.onSplitPolicy(reply.splits);

@@ -1,4 +1,4 @@
-import { silentLogger } from '@remora/base';
+import { FIRST_VERSION, silentLogger } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
 import { describe, expect, test } from 'vitest';
 import { CONF, descriptor } from '../../test/support/descriptor.ts';
@@ -13,6 +13,7 @@ class Bed {
   readonly proposed: MasterCommand[] = [];
   readonly up = new Set<number>();
   readonly first: FirstRange;
+  version = FIRST_VERSION;
 
   constructor(replicas: number, ...borders: readonly string[]) {
     this.first = new FirstRange({
@@ -20,6 +21,7 @@ class Bed {
       borders: borders.map((border) => Buffer.from(border)),
       isUp: (nodeId) => this.up.has(nodeId),
       founding: { mayCreateRanges: () => true },
+      version: () => this.version,
       propose: (command, done) => {
         this.proposed.push(command);
         done(undefined, this.state.apply(command));
@@ -35,6 +37,17 @@ class Bed {
 }
 
 describe('the ranges that a cluster begins with', () => {
+  test('come after the version with which it begins, which the first version need not be', () => {
+    const old = new Bed(1);
+    old.come(1);
+    expect(old.proposed.map(({ type }) => type)).toEqual(['bootstrapRange']);
+    const bed = new Bed(1);
+    bed.version = FIRST_VERSION + 1;
+    bed.come(1);
+    expect(bed.proposed.map(({ type }) => type)).toEqual(['finalizeUpgrade', 'bootstrapRange']);
+    expect(bed.state.clusterVersion).toBe(FIRST_VERSION + 1);
+  });
+
   test('are one, on the first nodes that are enough', () => {
     const bed = new Bed(2);
     bed.come(3);

@@ -1,4 +1,4 @@
-import { type Bytes, type Clock, EMPTY_BYTES, type Logger } from '@remora/base';
+import { type Bytes, type Clock, type ClusterVersion, EMPTY_BYTES, type Logger, versionText } from '@remora/base';
 import type { NodeDescriptor } from '@remora/protocol';
 import type { MasterCommand } from '../metadata/master-commands.ts';
 import type { MasterState } from '../metadata/master-state.ts';
@@ -15,6 +15,8 @@ export interface FirstRangeDeps {
   readonly borders: readonly Bytes[];
   readonly isUp: (nodeId: number) => boolean;
   readonly founding: Pick<Founding, 'mayCreateRanges'>;
+  /** The version with which the cluster begins (nodes/upgrade.ts UP3). */
+  readonly version: () => ClusterVersion;
   readonly propose: (command: MasterCommand, done: CommandDone) => void;
 }
 
@@ -64,12 +66,22 @@ export class FirstRange {
   }
 
   #create(command: Extract<MasterCommand, { type: 'bootstrapRange' | 'bootstrapRanges' }>): void {
-    const { state, logger, propose } = this.#deps;
+    const { state, logger, propose, version } = this.#deps;
     this.#creating = true;
+    this.#raise(version());
     propose(command, (error) => {
       this.#creating = false;
       if (error === undefined) logger.info({ ranges: state.ranges().length }, 'created the first ranges');
       else logger.warn({ error: error.message }, 'could not create the first ranges');
+    });
+  }
+
+  /** The log of the masters has it before the first ranges. */
+  #raise(version: ClusterVersion): void {
+    const { state, logger, propose } = this.#deps;
+    if (version <= state.clusterVersion) return;
+    propose({ type: 'finalizeUpgrade', version }, (error) => {
+      if (error === undefined) logger.info({ version: versionText(version) }, 'the cluster begins with this version');
     });
   }
 }

@@ -42,6 +42,33 @@ export const NodesOverview = struct('nodes overview', {
 });
 export interface NodesOverview extends Infer<typeof NodesOverview> {}
 
+/** How far an upgrade has come. Versions are numbers: version 0.2 is 2, version 1.0 is 1,000. */
+export const UpgradeStatus = struct('upgrade status', {
+  inForce: field(uint, 'The version in force.'),
+  newest: field(uint, 'The newest version that any node can write.'),
+  nodes: field(
+    list(
+      struct('node in an upgrade', {
+        nodeId: field(uint, 'The node.'),
+        name: field(text, 'Its name.'),
+        build: field(text, 'Its release.'),
+        state: field(NodeState, 'Whether it is heard.'),
+        min: field(uint, 'The lowest version that it writes; 0: not heard.'),
+        max: field(uint, 'The highest version that it writes; 0: not heard.'),
+        inForce: field(uint, 'The version in force, as far as it knows; 0: not heard.'),
+      }),
+    ),
+    'All nodes that were not removed.',
+  ),
+  blockers: field(list(text), 'What keeps the newest version from coming into force, for people.'),
+});
+export interface UpgradeStatus extends Infer<typeof UpgradeStatus> {}
+
+export const FinalizeUpgradeRequest = struct('request to finalize an upgrade', {
+  version: field(uint, 'The version that comes into force; 0: the newest one that any node can write.'),
+});
+export interface FinalizeUpgradeRequest extends Infer<typeof FinalizeUpgradeRequest> {}
+
 /** Most ranges in one answer. */
 export const RANGES_PAGE_MAX = 500;
 const PageLimit = uintBetween(1, RANGES_PAGE_MAX);

@@ -1,3 +1,4 @@
+import { brings, type ClusterVersion } from '@remora/base';
 import type { Command } from './command.ts';
 
 /** Who may send a command. Clients reach ranges only through a gateway, which refuses the other two (Pipe). */
@@ -79,6 +80,15 @@ export type ClientCommand = Extract<Command, { readonly type: TypesOf<'client'> 
 
 export function isClientCommand(command: Command): command is ClientCommand {
   return COMMAND_TRAITS[command.type].origin === 'client';
+}
+
+/**
+ * Whether the entry of a command has a block of revisions, if the master numbers the range: for a change, and for a
+ * prepare that reads at a named revision, which the block bounds (N6 of dataserver/state/numbering.ts).
+ */
+export function drawsRevisions(command: Command, version: ClusterVersion): boolean {
+  if (command.type !== 'txnPrepare') return needsRevision(command);
+  return brings(version, 'txnReadsUpToBlock') && command.ops.some(({ op }) => op.type === 'range' && op.revision > 0);
 }
 
 /** Whether a command may change something that a revision counts: at most one per command. */

@@ -146,6 +146,14 @@ export interface HeartbeatChanges extends Infer<typeof HeartbeatChanges> {}
 export const FoundingKind = words('founding', ['open', 'password', 'certificate']);
 export type FoundingKind = Infer<typeof FoundingKind>;
 
+/** The versions of a node, as numbers: version 0.2 is 2, version 1.0 is 1,000. */
+export const NodeVersions = struct('versions of a node', {
+  min: field(uint, 'The lowest version that its build writes.'),
+  max: field(uint, 'The highest version that its build writes.'),
+  inForce: field(uint, 'The version in force, as far as it knows.'),
+});
+export interface NodeVersions extends Infer<typeof NodeVersions> {}
+
 /** Sent by every node at an interval to the masters' leader. */
 export const NodeHeartbeat = struct('node heartbeat', {
   nodeId: field(uint, 'The node.'),
@@ -160,6 +168,7 @@ export const NodeHeartbeat = struct('node heartbeat', {
   changes: maybe(HeartbeatChanges, 'Absent: `ranges` has all replicas.'),
   viewVersion: maybe(text, 'The version of the view that the node has.'),
   founding: maybe(FoundingKind, 'How a founder founds the cluster. Absent once the node knows of a range.'),
+  versions: maybe(NodeVersions, 'What the node can write.'),
 });
 export interface NodeHeartbeat extends Infer<typeof NodeHeartbeat> {}
 
@@ -242,6 +251,7 @@ export const NodeHeartbeatReply = struct('heartbeat reply', {
   ),
   viewVersion: field(text, 'The version of the view; the next heartbeat names it.'),
   clocks: maybe(LeaderClocks, 'For the node to compare its own clocks with.'),
+  clusterVersion: maybe(uint, 'The version in force: what the node writes up to.'),
 });
 export interface NodeHeartbeatReply extends Infer<typeof NodeHeartbeatReply> {}
 

@@ -1,4 +1,4 @@
-import { ServiceError } from '@remora/base';
+import { type ErrorCode, ServiceError } from '@remora/base';
 import { isFinalRefusal } from './link-guard.ts';
 import type { Sender } from './outbox.ts';
 import type { CallHandle, Done, Method } from './rpc.ts';
@@ -76,7 +76,9 @@ export function unavailable(reason: ServiceError): ServiceError {
   return new ServiceError('UNAVAILABLE', reason.message, { cause: reason });
 }
 
+const REFUSALS: ReadonlySet<ErrorCode> = new Set(['WRONG_CLUSTER', 'NODE_CONFLICT', 'VERSION_REFUSED']);
+
 /** Another attempt at this peer would be refused for the same reason. */
 export function isRefusal(reason: ServiceError): boolean {
-  return reason.code === 'WRONG_CLUSTER' || reason.code === 'NODE_CONFLICT' || isFinalRefusal(reason);
+  return REFUSALS.has(reason.code) || isFinalRefusal(reason);
 }

@@ -1,5 +1,6 @@
 /** A machine's records about the node on it: durable at once, because in production each change is synced in place. */
 
+import type { ClusterVersion } from '@remora/base';
 import type { AuthImage } from '@remora/protocol';
 import type { KnownNode } from '../../../../packages/cli/src/node/cluster/known-nodes.ts';
 import type { NodeAssignment, NodeRecords } from '../../../../packages/cli/src/node/node-records.ts';
@@ -8,6 +9,7 @@ export class SimRecords implements NodeRecords {
   #identity: NodeRecords['identity'];
   knownNodes: readonly KnownNode[] = [];
   knownAuth: AuthImage | undefined;
+  clusterVersion: ClusterVersion | undefined;
 
   constructor(identity: NodeRecords['identity']) {
     this.#identity = identity;
@@ -32,6 +34,10 @@ export class SimRecords implements NodeRecords {
 
   rememberAuth(image: AuthImage): void {
     this.knownAuth = image;
+  }
+
+  rememberVersion(version: ClusterVersion): void {
+    this.clusterVersion = version;
   }
 
   async close(): Promise<void> {}

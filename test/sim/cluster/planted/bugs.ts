@@ -393,6 +393,16 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     properties: ['keys have one range', 'applied once', 'liveness', 'nodes do not stop'],
   },
   {
+    layer: 'ranges',
+    name: 'entries-applied-by-the-rules-of-the-build',
+    rule: 'what apply makes of an entry follows the version of the entry (base/cluster-version.ts CV3)',
+    file: 'packages/dataserver/src/range/requests/entry-applier.ts',
+    find: 'const batch = mine?.batch ?? this.#read(data);',
+    replace: 'const batch = { ...(mine?.batch ?? this.#read(data)), version: this.#deps.readsUpTo };',
+    seed: 12,
+    properties: ['applied alike', 'replicas agree'],
+  },
+  {
     layer: 'scheduling',
     name: 'leaders-spread-too-roughly',
     rule: 'numbers of leaders differ by one at most where there are few (schedulers/leader-count.ts)',

@@ -1,4 +1,4 @@
-import { isAuthenticated } from '../topology.ts';
+import { isAuthenticated, isUpgraded } from '../topology.ts';
 import { BARRIER, barriers } from './barriers.ts';
 import { ELECTIONS, elections } from './elections.ts';
 import { history } from './history.ts';
@@ -8,6 +8,7 @@ import { KIND_LOCKS, lockKinds } from './lock-kinds.ts';
 import { lockListeners } from './lock-listeners.ts';
 import { lockTerms, TERM_LOCKS } from './lock-terms.ts';
 import { locks } from './locks.ts';
+import { pastReads } from './past-reads.ts';
 import { registers } from './registers.ts';
 import { rights } from './rights.ts';
 import { watches } from './watches.ts';
@@ -34,5 +35,6 @@ export function workloadsOf(seed: number): readonly MakeWorkload[] {
   return [
     ...[registers, lists, ...lockWorkloads(seed), leases, history, watches],
     ...(isAuthenticated(seed) ? [rights] : []),
+    ...(isUpgraded(seed) ? [pastReads] : []),
   ];
 }

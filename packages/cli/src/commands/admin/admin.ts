@@ -14,6 +14,7 @@ import { schedulersCommand } from './schedulers.ts';
 import { settingsCommand } from './settings.ts';
 import { rebalanceCommand, scatterCommand } from './spread.ts';
 import { unsafeRecoverCommand } from './unsafe-recover.ts';
+import { upgradeCommand } from './upgrade.ts';
 import { whyCommand } from './why.ts';
 
 const EXAMPLES = examples(
@@ -53,5 +54,6 @@ export function adminCommand(shell: Shell): Command {
     .addCommand(restoreCommand(shell))
     .addCommand(importEtcdCommand(shell))
     .addCommand(settingsCommand(shell))
+    .addCommand(upgradeCommand(shell))
     .addCommand(unsafeRecoverCommand(shell));
 }

@@ -1,4 +1,4 @@
-import { type Clock, formatAddress, type Logger, type Random, ServiceError } from '@remora/base';
+import { type Clock, formatAddress, type Logger, type Random, ServiceError, type SpokenVersions } from '@remora/base';
 import { MasterFinder, NodeAgent } from '@remora/master';
 import { createDialer, createRpcRegistry, type JoinReply, type NodeDescriptor } from '@remora/protocol';
 import { CommandError } from '../../exit-codes.ts';
@@ -14,11 +14,14 @@ export async function joinCluster(
     readonly random: Random;
     readonly logger: Logger;
     readonly platform: Pick<NodePlatform, 'connect'>;
+    readonly versions: SpokenVersions;
     readonly signal: AbortSignal;
   },
 ): Promise<JoinReply> {
   const seeds = options.join.map(formatAddress);
-  const self = { clusterId: '', nodeId: 0, incarnation: descriptor.incarnation };
+  // No version is in force for a node without a cluster.
+  const versions = { builds: ports.versions.builds };
+  const self = { clusterId: '', nodeId: 0, incarnation: descriptor.incarnation, versions };
   const dialer = createDialer({
     ...ports,
     localNodeId: -1,
@@ -46,6 +49,7 @@ export async function joinCluster(
       onClocks() {},
       onConditions() {},
       onAuth() {},
+      onVersion() {},
       onRefused() {},
     },
     descriptor,

@@ -103,6 +103,8 @@ const ADVICE = {
     'the node at that address knows another node with the id of this one: stop the node that was started with a copied name or an empty data directory',
   UNAUTHENTICATED:
     'the node at that address does not accept the certificate of this one: compare its authority, dates and names by "remora cert inspect"',
+  VERSION_REFUSED:
+    'the reason says which release to install; "remora admin upgrade status" shows what each node can write',
 } as const;
 
 function isRefusal(code: ErrorCode): code is Refusal {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, st
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FIRST_AUTH } from '@remora/auth';
-import { OWN_UMASK, SeededRandom } from '@remora/base';
+import { OWN_UMASK, SeededRandom, versionOf } from '@remora/base';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Founders } from '../cluster/cluster-identity.ts';
 import { type DataDir, type OpenDataDirOptions, openDataDir } from './data-dir.ts';
@@ -54,6 +54,26 @@ describe('users and roles', () => {
     await closeAll();
     writeFileSync(join(dir, 'users.json'), JSON.stringify({ formatVersion: 1, image: 'AAAA' }));
     await expect(open()).rejects.toThrow('users.json is damaged');
+  });
+});
+
+describe('the version in force', () => {
+  test('is known to the next life, beside the identity, and written as people read it', async () => {
+    const dataDir = await open();
+    expect(dataDir.clusterVersion).toBeUndefined();
+    dataDir.rememberVersion(versionOf('0.2') ?? 0);
+    await dataDir.assign({ clusterId: 'c', nodeId: 3 });
+    await closeAll();
+    const again = await open();
+    expect([again.clusterVersion, again.identity.nodeId]).toEqual([versionOf('0.2'), 3]);
+    expect(read('node.json')).toMatchObject({ clusterVersion: '0.2', nodeId: 3 });
+  });
+
+  test('that is damaged ends the start: the node could write what others do not read', async () => {
+    await open();
+    await closeAll();
+    writeFileSync(join(dir, 'node.json'), JSON.stringify({ ...read('node.json'), clusterVersion: 'new' }));
+    await expect(open()).rejects.toThrow('node.json is damaged');
   });
 });
 

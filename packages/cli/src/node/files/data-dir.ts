@@ -15,7 +15,7 @@
 import { rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type Random, randomGuid } from '@remora/base';
+import { type ClusterVersion, type Random, randomGuid, versionOf, versionText } from '@remora/base';
 import { AuthImage, packPlain, schema, unpack } from '@remora/protocol';
 import { CommandError } from '../../exit-codes.ts';
 import type { Founders } from '../cluster/cluster-identity.ts';
@@ -28,6 +28,7 @@ import { type DirLock, lockDirectory } from './dir-lock.ts';
 /** Version of everything in a data directory that this program writes; it refuses newer ones. */
 export const DATA_FORMAT_VERSION = 1;
 
+const IDENTITY_FILE = 'node.json';
 const NODES_FILE = 'nodes.json';
 const AUTH_FILE = 'users.json';
 const AUTH_IMAGE = schema.closedCodec(AuthImage);
@@ -44,6 +45,8 @@ export interface NodeIdentity {
   readonly nodeId?: number;
   /** Only of founders: the names of all of them, in the order of their ids (I6). */
   readonly founders?: readonly string[];
+  /** The version in force, as the node last knew it; absent until the masters have reported one. */
+  readonly clusterVersion?: ClusterVersion;
 }
 
 export interface OpenDataDirOptions {
@@ -115,7 +118,7 @@ export class DataDir {
       if (nodeId !== undefined) expectSame(this.path, 'node id', String(given.nodeId), String(nodeId));
       if (clusterId !== undefined && nodeId !== undefined && given.founders === undefined) return;
       const identity = { ...this.#identity, ...given };
-      await writeJsonAtomically(join(this.path, 'node.json'), identity);
+      await writeJsonAtomically(join(this.path, IDENTITY_FILE), asStored(identity));
       this.#identity = identity;
     });
   }
@@ -146,6 +149,17 @@ export class DataDir {
     this.#auth = image;
     const encoded = Buffer.from(packPlain(AUTH_IMAGE.encode(image))).toString('base64');
     writeJsonAtomicallySync(join(this.path, AUTH_FILE), { formatVersion: DATA_FORMAT_VERSION, image: encoded });
+  }
+
+  get clusterVersion(): ClusterVersion | undefined {
+    return this.#identity.clusterVersion;
+  }
+
+  /** A version rises rarely, so the write may block. */
+  rememberVersion(clusterVersion: ClusterVersion): void {
+    const identity = { ...this.#identity, clusterVersion };
+    writeJsonAtomicallySync(join(this.path, IDENTITY_FILE), asStored(identity));
+    this.#identity = identity;
   }
 
   /** Releases the directory after pending writes. */
@@ -211,22 +225,29 @@ async function createIdentity(dir: string, { name, random }: OpenDataDirOptions)
     throw new CommandError('dataDir', `${dir} is not empty (${list}) but has no node.json; it is not a data directory`);
   }
   const identity = { formatVersion: DATA_FORMAT_VERSION, name, incarnation: randomGuid(random) };
-  await writeJsonAtomically(join(dir, 'node.json'), identity);
+  await writeJsonAtomically(join(dir, IDENTITY_FILE), identity);
   await syncDirectory(dirname(dir));
   return identity;
 }
 
+/** Versions are written as people read them. */
+function asStored({ clusterVersion, ...identity }: NodeIdentity): object {
+  return clusterVersion === undefined ? identity : { ...identity, clusterVersion: versionText(clusterVersion) };
+}
+
 async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
-  const value = await readVersioned(dir, 'node.json');
+  const value = await readVersioned(dir, IDENTITY_FILE);
   if (value === undefined) return undefined;
   const { formatVersion, name, incarnation, clusterId, nodeId, founders } = value;
+  const clusterVersion = value.clusterVersion === undefined ? undefined : versionOf(String(value.clusterVersion));
   const whole =
     typeof name === 'string' &&
     typeof incarnation === 'string' &&
     (clusterId === undefined || typeof clusterId === 'string') &&
     (nodeId === undefined || isNodeId(nodeId)) &&
-    (founders === undefined || isNames(founders));
-  if (!whole) throw damaged(dir, 'node.json');
+    (founders === undefined || isNames(founders)) &&
+    (value.clusterVersion === undefined || clusterVersion !== undefined);
+  if (!whole) throw damaged(dir, IDENTITY_FILE);
   return {
     formatVersion,
     name,
@@ -234,6 +255,7 @@ async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
     ...(clusterId === undefined ? {} : { clusterId }),
     ...(nodeId === undefined ? {} : { nodeId }),
     ...(founders === undefined ? {} : { founders }),
+    ...(clusterVersion === undefined ? {} : { clusterVersion }),
   };
 }
 

@@ -41,6 +41,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   RESULT_LOST: 'the request was applied, and its result is lost for good: read what it changed',
   WRONG_CLUSTER: 'the other side belongs to another cluster',
   NODE_CONFLICT: 'the other side knows another node under this id',
+  VERSION_REFUSED: 'the releases of the two sides do not go together; the message says which one to replace',
   INTERNAL: 'a defect; please report it with the log of the node',
 };
 

@@ -1,10 +1,11 @@
-import type { ServiceError } from '@remora/base';
+import { FIRST_VERSION, type ServiceError, versionOf } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
 import { type Command, type CommandBatch, decodeEntry, type RangeDescriptor, staleEpoch } from '@remora/protocol';
 import type { Group, Refusal } from '@remora/raft';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { NOBODY_NUMBERS } from '../../../test/support/own-revisions.ts';
-import { DESCRIPTOR, put } from '../../../test/support/state-bed.ts';
+import { DESCRIPTOR, put, range } from '../../../test/support/state-bed.ts';
+import { prepare } from '../../../test/support/txn-bed.ts';
 import type { Drawing, RevisionSource } from '../../revisions/revision-drawer.ts';
 import type { PendingCommand } from './pending-command.ts';
 import { Proposals, refusalError } from './proposals.ts';
@@ -13,8 +14,14 @@ const MOVED = staleEpoch([DESCRIPTOR, { ...DESCRIPTOR, rangeId: 3 }]);
 
 function proposalsOf(descriptor: RangeDescriptor, clock: ManualClock, drawer = NOBODY_NUMBERS): Proposals {
   const state = { rangeId: descriptor.rangeId, descriptor, revision: 40 };
-  return new Proposals({ clock, drawer, state, rangeTimeMs: () => 1, staleEpoch: () => MOVED });
+  return new Proposals({ clock, drawer, state, version: () => inForce, rangeTimeMs: () => 1, staleEpoch: () => MOVED });
 }
+
+let inForce = FIRST_VERSION;
+
+afterEach(() => {
+  inForce = FIRST_VERSION;
+});
 
 test.each<{ refused: Refusal; code: string; retry: string }>([
   { refused: 'notLeader', code: 'NOT_LEADER', retry: 'refreshRoute' },
@@ -124,12 +131,38 @@ describe('commands of a range', () => {
     expect(bed.proposals.inFlight).toBe(2);
   });
 
+  test('carry the version in force, and none in the first one (P4)', () => {
+    const bed = new ProposalsBed('range');
+    bed.add();
+    bed.clock.runImmediates();
+    inForce = versionOf('0.2') ?? 0;
+    bed.add();
+    bed.clock.runImmediates();
+    expect(bed.entries.map(({ version }) => version)).toEqual([undefined, inForce]);
+    expect(bed.formats).toEqual([1, 10]);
+  });
+
+  test.each(['0.1', '0.2'])(
+    'that prepare a part wait for a block if they read at a revision, from 0.2 on: %s',
+    (at) => {
+      inForce = versionOf(at) ?? 0;
+      const bed = new ProposalsBed('master');
+      bed.add(prepare('now', 0, [range('k')]));
+      bed.add(prepare('then', 0, [range('k', undefined, { revision: 5 })]));
+      bed.clock.runImmediates();
+      const names = bed.entries.map(({ commands }) => commands.length);
+      expect(names).toEqual(at === '0.1' ? [2] : [1]);
+      expect(bed.drawing?.sending()).toEqual(at === '0.1' ? undefined : { floor: 40, count: 1 });
+    },
+  );
+
   test('that wait for revisions when it is split are told at once which range has their keys by now', () => {
     let drawing: Drawing | undefined;
     const drawer: RevisionSource = { ...NOBODY_NUMBERS, want: (wanting) => (drawing = wanting) };
     const state = { rangeId: 2, descriptor: { ...DESCRIPTOR, revisionSource: 'master' as const }, revision: 40 };
     const clock = new ManualClock();
-    const proposals = new Proposals({ clock, drawer, state, rangeTimeMs: () => 1, staleEpoch: () => MOVED });
+    const version = () => inForce;
+    const proposals = new Proposals({ clock, drawer, state, version, rangeTimeMs: () => 1, staleEpoch: () => MOVED });
     proposals.attach({ role: 'leader', term: 7 } as unknown as Group);
     const answers: unknown[] = [];
     proposals.add(pending(write('k'), { told: (error) => void answers.push(error) }));

@@ -1,10 +1,10 @@
-import { type Clock, LazyMap, ServiceError, unreachable } from '@remora/base';
+import { type Clock, type ClusterVersion, FIRST_VERSION, LazyMap, ServiceError, unreachable } from '@remora/base';
 import {
   type BatchedCommand,
   type Command,
   type CommandBatch,
+  drawsRevisions,
   encodeEntry,
-  needsRevision,
   type RevisionBlock,
 } from '@remora/protocol';
 import type { Group, LogPosition, Refusal } from '@remora/raft';
@@ -28,6 +28,8 @@ interface ProposalDeps {
   readonly clock: Clock;
   readonly drawer: Pick<RevisionSource, 'want'>;
   readonly state: Pick<RangeFields, 'rangeId' | 'descriptor' | 'revision'>;
+  /** The version of what is proposed. */
+  readonly version: () => ClusterVersion;
   /** The time of the range, in ms. */
   readonly rangeTimeMs: () => number;
   readonly times?: RangeTimes | undefined;
@@ -52,6 +54,8 @@ const ENTRY_BYTES_MAX = 1024 * 1024;
  * P3. While the range counts its revisions by itself, a proposal needs no other node (design §8). Once the master
  *     numbers them, commands that may change something wait for a block (revision-allocation-queue.ts); the others are
  *     proposed as before.
+ * P4. An entry carries the version in force when it is proposed: the rules by which all replicas apply it
+ *     (docs/decisions/0100).
  */
 export class Proposals {
   readonly #deps: ProposalDeps;
@@ -134,9 +138,10 @@ export class Proposals {
 
   /** P3. Makes commands that may change something wait for revisions; returns the others. */
   #withoutNumbered(queue: readonly PendingCommand[]): readonly PendingCommand[] {
-    const needing = queue.filter(({ item }) => needsRevision(item.command));
+    const version = this.#deps.version();
+    const needing = queue.filter(({ item }) => drawsRevisions(item.command, version));
     if (needing.length > 0) this.#allocations.add(needing);
-    return needing.length < queue.length ? queue.filter(({ item }) => !needsRevision(item.command)) : [];
+    return needing.length < queue.length ? queue.filter(({ item }) => !drawsRevisions(item.command, version)) : [];
   }
 
   /** One revision of the block for each command. */
@@ -150,10 +155,7 @@ export class Proposals {
 
   /** Proposes one entry. */
   #propose(pending: readonly PendingCommand[], block: RevisionBlock | undefined): void {
-    const { clock, state, rangeTimeMs } = this.#deps;
-    const stamped = { rangeTimeMs: rangeTimeMs(), wallMs: clock.wallMs(), epoch: state.descriptor.epoch };
-    const commands = pending.map(({ item }) => item);
-    const batch: CommandBatch = block === undefined ? { ...stamped, commands } : { ...stamped, block, commands };
+    const batch = this.#batchOf(pending, block);
     const proposed = this.#group?.propose(encodeEntry(batch)) ?? { refused: 'notLeader' as const };
     if ('refused' in proposed) {
       const error = refusalError(proposed.refused);
@@ -164,6 +166,15 @@ export class Proposals {
     this.#abandon(proposed.index);
     const proposedMs = this.#deps.times?.now() ?? 0;
     this.#inFlight.set(proposed.index, { term: proposed.term, batch, pending, proposedMs });
+  }
+
+  #batchOf(pending: readonly PendingCommand[], block: RevisionBlock | undefined): CommandBatch {
+    const { clock, state, rangeTimeMs } = this.#deps;
+    const commands = pending.map(({ item }) => item);
+    const stamped = { rangeTimeMs: rangeTimeMs(), wallMs: clock.wallMs(), epoch: state.descriptor.epoch };
+    const batch = block === undefined ? { ...stamped, commands } : { ...stamped, block, commands };
+    const version = this.#deps.version();
+    return version === FIRST_VERSION ? batch : { version, ...batch }; // P4
   }
 
   /**

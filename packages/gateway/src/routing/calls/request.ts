@@ -327,6 +327,7 @@ export class RoutedCall implements Awaited {
       case 'UNIMPLEMENTED':
       case 'WRONG_CLUSTER':
       case 'NODE_CONFLICT':
+      case 'VERSION_REFUSED':
         // This node does not serve the range; another node does, or will.
         routes.forgetLeader(rangeId, node);
         return this.#retry(error);

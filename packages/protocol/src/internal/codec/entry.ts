@@ -1,4 +1,4 @@
-import type { Bytes, Packer } from '@remora/base';
+import { type Bytes, type ClusterVersion, FIRST_VERSION, type Packer } from '@remora/base';
 import { closedCodec } from '../../schema/codec.ts';
 import type { Command } from '../command.ts';
 import type { Epoch } from '../descriptor.ts';
@@ -39,6 +39,11 @@ export const LEASE_ENTRY_FORMAT_VERSION = 7;
 export const LEASE_BLOCK_ENTRY_FORMAT_VERSION = 8;
 /** Like the first format, for an entry that corrects the counts: there are none before the first split. */
 export const RECOUNT_ENTRY_FORMAT_VERSION = 9;
+/**
+ * An entry of any kind that names its cluster version (docs/decisions/0100). All entries have this format from version
+ * 0.2 on, and none before: the formats above have the meaning of version 0.1 for good.
+ */
+export const VERSIONED_ENTRY_FORMAT_VERSION = 10;
 const VERSIONS = [
   ENTRY_FORMAT_VERSION,
   BLOCK_ENTRY_FORMAT_VERSION,
@@ -49,6 +54,7 @@ const VERSIONS = [
   LEASE_ENTRY_FORMAT_VERSION,
   LEASE_BLOCK_ENTRY_FORMAT_VERSION,
   RECOUNT_ENTRY_FORMAT_VERSION,
+  VERSIONED_ENTRY_FORMAT_VERSION,
 ];
 const WITH_BLOCK: readonly number[] = [BLOCK_ENTRY_FORMAT_VERSION, LEASE_BLOCK_ENTRY_FORMAT_VERSION];
 
@@ -66,6 +72,11 @@ export interface BatchedCommand {
 
 /** The contents of one log entry: all commands that a range's leader queued in one turn. */
 export interface CommandBatch {
+  /**
+   * The version in force for the leader that proposed it, which decides what apply makes of it. Absent:
+   * `FIRST_VERSION`.
+   */
+  readonly version?: ClusterVersion;
   /** The range's time when the leader proposed the batch (see `LockView.timeMs`). */
   readonly rangeTimeMs: number;
   /** The leader's wall time, for display only. */
@@ -79,11 +90,29 @@ export interface CommandBatch {
 
 const HEADER_FIELDS = 4;
 const BLOCK_FIELDS = 2;
+/** The version, the fields of every header, and those of a block; no block is written as one without revisions. */
+const VERSIONED_HEADER_FIELDS = 1 + HEADER_FIELDS + BLOCK_FIELDS;
+const NO_BLOCK: RevisionBlock = { first: 0, count: 0 };
 const COMMAND_FIELDS = 3;
 
 /** Flat: a header of four fields, two more for a block, then three per command. */
 export function encodeEntry(batch: CommandBatch): Buffer {
-  return packWith(formatOf(batch), batch, packBatch);
+  const { version = FIRST_VERSION } = batch;
+  if (version === FIRST_VERSION) return packWith(formatOf(batch), batch, packBatch);
+  return packWith(VERSIONED_ENTRY_FORMAT_VERSION, batch, packVersionedBatch);
+}
+
+function packVersionedBatch(out: Packer, batch: CommandBatch): void {
+  const { version = FIRST_VERSION, rangeTimeMs, wallMs, epoch, block = NO_BLOCK, commands } = batch;
+  out.list(VERSIONED_HEADER_FIELDS + commands.length * COMMAND_FIELDS);
+  out.number(version);
+  out.number(rangeTimeMs);
+  out.number(wallMs);
+  out.number(epoch.confVersion);
+  out.number(epoch.version);
+  out.number(block.first);
+  out.number(block.count);
+  packCommands(out, commands);
 }
 
 function packBatch(out: Packer, { rangeTimeMs, wallMs, epoch, block, commands }: CommandBatch): void {
@@ -97,6 +126,10 @@ function packBatch(out: Packer, { rangeTimeMs, wallMs, epoch, block, commands }:
     out.number(block.first);
     out.number(block.count);
   }
+  packCommands(out, commands);
+}
+
+function packCommands(out: Packer, commands: CommandBatch['commands']): void {
   for (const { requestId, deadlineMs, command } of commands) {
     out.text(requestId);
     out.number(deadlineMs);
@@ -147,14 +180,46 @@ function formatOf({ block, commands }: CommandBatch): number {
 
 /** Byte fields of the result are slices of `bytes`: copy what outlives the entry (conventions 7). */
 export function decodeEntry(bytes: Bytes): CommandBatch {
-  const version = VERSIONS.find((known) => known === bytes[0]) ?? ENTRY_FORMAT_VERSION;
-  const withBlock = WITH_BLOCK.includes(version);
+  const format = VERSIONS.find((known) => known === bytes[0]) ?? ENTRY_FORMAT_VERSION;
+  const raw = unpackVersioned(format, bytes, 'log entry');
+  if (format === VERSIONED_ENTRY_FORMAT_VERSION) return decodeVersioned(raw);
+  const withBlock = WITH_BLOCK.includes(format);
   const headerFields = withBlock ? HEADER_FIELDS + BLOCK_FIELDS : HEADER_FIELDS;
-  const raw = unpackVersioned(version, bytes, 'log entry');
+  const fields = entryFields(raw, headerFields);
+  const batch = headerOf(fields, 0, decodeCommands(fields, headerFields));
+  return withBlock ? { ...batch, block: blocks.decode(fields.slice(HEADER_FIELDS, headerFields)) } : batch;
+}
+
+function decodeVersioned(raw: unknown): CommandBatch {
+  const fields = entryFields(raw, VERSIONED_HEADER_FIELDS);
+  const version = asCount(fields[0], 'version');
+  // Version 0.1 has formats of its own: no entry has two forms.
+  if (version <= FIRST_VERSION) throw invalid('log entry');
+  const batch = { version, ...headerOf(fields, 1, decodeCommands(fields, VERSIONED_HEADER_FIELDS)) };
+  const block = fields.slice(1 + HEADER_FIELDS, VERSIONED_HEADER_FIELDS);
+  return block[0] === 0 && block[1] === 0 ? batch : { ...batch, block: blocks.decode(block) };
+}
+
+function entryFields(raw: unknown, headerFields: number): readonly unknown[] {
   if (!Array.isArray(raw) || raw.length < headerFields || (raw.length - headerFields) % COMMAND_FIELDS !== 0) {
     throw invalid('log entry');
   }
-  const fields: readonly unknown[] = asFields(raw, raw.length, 'log entry');
+  return asFields(raw, raw.length, 'log entry');
+}
+
+function headerOf(fields: readonly unknown[], at: number, commands: CommandBatch['commands']): CommandBatch {
+  return {
+    rangeTimeMs: asMs(fields[at], 'rangeTimeMs'),
+    wallMs: asMs(fields[at + 1], 'wallMs'),
+    epoch: {
+      confVersion: asCount(fields[at + 2], 'epoch.confVersion'),
+      version: asCount(fields[at + 3], 'epoch.version'),
+    },
+    commands,
+  };
+}
+
+function decodeCommands(fields: readonly unknown[], headerFields: number): CommandBatch['commands'] {
   const count = (fields.length - headerFields) / COMMAND_FIELDS;
   const commands = new Array<BatchedCommand>(count);
   for (let i = 0, at = headerFields; i < count; i++, at += COMMAND_FIELDS) {
@@ -164,11 +229,5 @@ export function decodeEntry(bytes: Bytes): CommandBatch {
       command: decodeCommand(fields[at + 2]),
     };
   }
-  const batch = {
-    rangeTimeMs: asMs(fields[0], 'rangeTimeMs'),
-    wallMs: asMs(fields[1], 'wallMs'),
-    epoch: { confVersion: asCount(fields[2], 'epoch.confVersion'), version: asCount(fields[3], 'epoch.version') },
-    commands,
-  };
-  return withBlock ? { ...batch, block: blocks.decode(fields.slice(HEADER_FIELDS, headerFields)) } : batch;
+  return commands;
 }

@@ -43,6 +43,8 @@ const AUTHENTICATION = [
   'how-to/cluster/secure-a-cluster.md#switch-authentication-on-and-off',
 ] as const;
 
+const UPGRADE = ['Upgrade a cluster', 'how-to/cluster/upgrade-a-cluster.md'] as const;
+
 export const HEALTH_CONDITIONS = {
   starting: {
     ...{ severity: 'info', scope: 'node', unready: 'always' },
@@ -263,6 +265,18 @@ export const HEALTH_CONDITIONS = {
     means: 'A node still holds a replica that no longer belongs to its range. It takes disk space.',
     advice: 'Wait: the node deletes it when it next hears from the masters.',
     alertAfter: '30m',
+  },
+  mixedVersions: {
+    ...{ severity: 'info', scope: 'cluster' },
+    means: 'Some nodes can write a newer version than others: an upgrade has begun. Clients notice nothing.',
+    advice: 'Continue the upgrade, or install the earlier release on the other nodes: `remora admin upgrade status`.',
+    page: UPGRADE,
+  },
+  upgradeNotFinalized: {
+    ...{ severity: 'info', scope: 'cluster' },
+    means: 'All nodes can write a newer version than the one in force. Clients notice nothing.',
+    advice: 'When no node has to go back to the earlier release, run `remora admin upgrade finalize`.',
+    page: UPGRADE,
   },
 } as const satisfies Record<string, HealthConditionKind>;
 

@@ -1,6 +1,7 @@
 import { bool, field, list, nothing, struct } from '../../schema/kinds.ts';
 import {
   CheckReport,
+  FinalizeUpgradeRequest,
   HotRangesRequest,
   NodesOverview,
   RangesOverview,
@@ -8,6 +9,7 @@ import {
   SetSettingRequest,
   SettingInfo,
   TransferLeaderRequest,
+  UpgradeStatus,
 } from '../admin-api.ts';
 import { RangeStatus } from '../query.ts';
 import { RangeInfoRequest } from '../range-api.ts';
@@ -61,6 +63,20 @@ export const masterNoteRestore = rareMethod('master.noteRestore', {
   callers: 'nodes',
   request: struct('restore', { isUnderWay: field(bool, 'It has begun, and has not ended.') }),
   reply: nothing,
+});
+
+export const masterUpgradeStatus = rareMethod('master.upgradeStatus', {
+  meaning: 'Reports which versions the nodes can write, and which one is in force.',
+  callers: 'nodes',
+  request: nothing,
+  reply: UpgradeStatus,
+});
+
+export const masterFinalizeUpgrade = rareMethod('master.finalizeUpgrade', {
+  meaning: 'Brings a version into force; answered when it is replicated. INVALID_ARGUMENT says why it is not possible.',
+  callers: 'nodes',
+  request: FinalizeUpgradeRequest,
+  reply: UpgradeStatus,
 });
 
 export const rangeStatus = rareMethod('range.status', {

@@ -1,25 +1,34 @@
 /**
  * The *Pipe*: the stream of frames between the SDK and a gateway, which sends all operations of a turn in one frame.
  *
- * PL1. Both ends name the Pipe's version in their hello, and send nothing else if the versions differ.
+ * PL1. Both ends name the versions of their builds in their hello, and send nothing else if no version is common. The
+ *      version in force does not count: clients write nothing that stays.
  * PL2. A client that discovered an address names the cluster that it belongs to, and a gateway of another cluster
  *      refuses it: behind NAT, the address that a gateway advertises may belong to another machine in the client's
  *      network.
  */
 import type { ConnectionOptions } from 'node:tls';
-import { type Clock, type Hello, SERVICE, ServiceError } from '@remora/base';
+import {
+  BUILD_VERSIONS,
+  type Clock,
+  type Hello,
+  rangeOf,
+  rangeText,
+  SERVICE,
+  ServiceError,
+  type VersionRange,
+  versionRefusal,
+} from '@remora/base';
 import { FRAME_BYTES_MAX, type FrameLink } from '../../rpc/link.ts';
 import { dialLink } from '../../rpc/node/frame-link.ts';
 import { FRAME_BYTES_SOFT } from '../../rpc/outbox.ts';
 
 /** The name of the Pipe's streams at a gateway's port. */
 export const PIPE_SERVICE = 'pipe';
-/** 1: a stream of gRPC. 2: frames over a socket. 3: declared messages, whose readers skip unknown fields. */
-export const PIPE_PROTOCOL_VERSION = '3';
 /** The field of a client's hello that names the cluster it expects (PL2). */
 export const PIPE_CLUSTER = 'cluster';
 /** The hello of either end. */
-export const PIPE_HELLO: Hello = { [SERVICE]: PIPE_SERVICE, protocol: PIPE_PROTOCOL_VERSION };
+export const PIPE_HELLO: Hello = { [SERVICE]: PIPE_SERVICE, versions: rangeText(BUILD_VERSIONS) };
 /** A gateway accepts at least frames of this size; it ends a stream that brings a larger one. */
 export const PIPE_FRAME_BYTES_MAX = 4 << 20;
 /** Room in a frame for everything beside keys and values. */
@@ -52,18 +61,22 @@ export interface PipeDialOptions {
 export function dialPipe(address: string, { clock, tls, cluster }: PipeDialOptions): FrameLink {
   const hello = cluster === undefined ? PIPE_HELLO : { ...PIPE_HELLO, [PIPE_CLUSTER]: cluster };
   return dialLink(
-    { address, hello, check: pipeRefusal },
+    { address, hello, check: (answer) => pipeRefusal(answer, CALLING) },
     { clock, tls, frameBytesMax: FRAME_BYTES_MAX, probeMs: PROBE_MS, probeTimeoutMs: PROBE_TIMEOUT_MS },
   );
 }
 
-/** PL1. Returns the refusal of the other end's hello, if any. */
-export function pipeRefusal({ protocol = '' }: Hello): ServiceError | undefined {
-  if (protocol === PIPE_PROTOCOL_VERSION) return undefined;
-  return new ServiceError(
-    'UNIMPLEMENTED',
-    `the peer speaks version '${protocol}' of the Pipe, this end '${PIPE_PROTOCOL_VERSION}'`,
-  );
+const CALLING = { own: 'the client', peer: 'the gateway' };
+const SERVING = { own: 'the gateway', peer: 'the client' };
+
+/** PL1. Returns the refusal of the other end's hello, if any; by default, of a client's. */
+export function pipeRefusal(
+  { versions = '' }: Hello,
+  who = SERVING,
+  builds: VersionRange = BUILD_VERSIONS,
+): ServiceError | undefined {
+  const text = versionRefusal({ builds }, rangeOf(versions), who);
+  return text === undefined ? undefined : new ServiceError('VERSION_REFUSED', text);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { nodeClock, nodeRandom, openFramePort, ServiceError } from '@remora/base';
+import { FIRST_VERSION, nodeClock, nodeRandom, openFramePort, rangeUpTo, ServiceError, versionOf } from '@remora/base';
 import { afterEach, expect, test } from 'vitest';
 import { countTo, echo } from '../../../test/support/rpc-methods.ts';
 import type { Caller } from '../access.ts';
@@ -101,6 +101,24 @@ test('calls and streams work over sockets, and the handler knows its peer', asyn
   });
   expect(got.length).toBe(20_000);
   expect(got.every((n, i) => n === i)).toBe(true);
+});
+
+test.each([
+  { name: 'the calling end', calling: '0.1', answering: '0.2' },
+  { name: 'the answering end', calling: '0.2', answering: '0.1' },
+])('$name is refused if it cannot write the version in force at the other', async ({ calling, answering }) => {
+  const versions = (release: string) => ({ builds: rangeUpTo(release), inForce: versionOf(release) ?? 0 });
+  const server = await startServer(identity({ nodeId: 2, versions: versions(answering) }));
+  const dialer = startDialer(server.port, identity({ versions: versions(calling) }));
+  expect(await codeOf(ask(dialer.channel(2), 'x'))).toBe('VERSION_REFUSED');
+  expect(server.peers).toEqual([]);
+});
+
+test('builds of two versions call each other while the earlier one is in force', async () => {
+  const inForce = FIRST_VERSION;
+  const server = await startServer(identity({ nodeId: 2, versions: { builds: rangeUpTo('0.2'), inForce } }));
+  const dialer = startDialer(server.port, identity({ versions: { builds: rangeUpTo('0.1'), inForce } }));
+  expect(await ask(dialer.channel(2), 'x')).toBe('x');
 });
 
 test('another cluster is refused as WRONG_CLUSTER', async () => {

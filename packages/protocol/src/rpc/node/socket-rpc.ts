@@ -1,10 +1,10 @@
 /**
  * RPC between nodes over sockets: one stream of frames per pair of nodes and direction of calls.
  *
- * G1. The calling end presents cluster, node, incarnation and protocol version in its hello. The answering end names
- *     itself, with a digest of its incarnation. Either end refuses the other with a reason. The calling end sends
- *     nothing else before it has checked the answer: an address that now belongs to another node gets no calls, whether
- *     under its own id or, with other data, under the id of the node that was there.
+ * G1. The calling end presents cluster, node, incarnation and the versions that it can write in its hello. The
+ *     answering end names itself, with a digest of its incarnation. Either end refuses the other with a reason. The
+ *     calling end sends nothing else before it has checked the answer: an address that now belongs to another node gets
+ *     no calls, whether under its own id or, with other data, under the id of the node that was there.
  * G2. A caller without a cluster, or with node id 0, or whose node this one cannot verify, may only join and view
  *     (access.ts A2).
  * G3. An incarnation is a credential until nodes prove who they are by certificates. It leaves a node only in the
@@ -13,6 +13,7 @@
  */
 import { createHash } from 'node:crypto';
 import {
+  BUILD_VERSIONS,
   type CertificateNames,
   type Clock,
   type Connector,
@@ -20,21 +21,19 @@ import {
   type Hello,
   type Logger,
   RareLog,
+  rangeOf,
+  rangeText,
   SERVICE,
   ServiceError,
+  type SpokenVersions,
   silentLogger,
+  versionRefusal,
 } from '@remora/base';
 import { ANONYMOUS_CALLER, type Caller } from '../access.ts';
 import { FRAME_BYTES_MAX, type FrameLink } from '../link.ts';
 import type { RpcDispatcher } from '../registry.ts';
 import { type ServedLink, type ServerLimits, serveLink } from '../server.ts';
 import { acceptedLink, dialLink } from './frame-link.ts';
-
-/**
- * 4: the answering end names a digest of its incarnation; views have no incarnations, the answers to heartbeats do.
- * 5: declared messages, whose readers skip unknown fields, so that a new field needs no new version.
- */
-export const RPC_PROTOCOL_VERSION = '5';
 
 /** Requests of joining nodes are small. */
 const JOINER_FRAME_BYTES_MAX = 64 * 1024;
@@ -49,6 +48,8 @@ export interface LinkIdentity {
   readonly incarnation: string;
   /** `host:port` where others reach it, as it says. Not part of its identity. */
   readonly address?: string | undefined;
+  /** The node's versions; absent: those of this build, and none is in force. */
+  readonly versions?: SpokenVersions;
 }
 
 /** The identity that a node presents to its callers. */
@@ -105,7 +106,9 @@ export function createRpcService(options: RpcServiceOptions): RpcService {
       const peer = readIdentity(hello);
       const { peerCertificate } = stream;
       const identify = (): Caller | ServiceError => identifyBy(peer, peerCertificate);
-      const caller = protocolRefusal(hello) ?? clusterRefusal(peer.clusterId, local) ?? identify();
+      const verified = clusterRefusal(peer.clusterId, local) ?? identify();
+      // Last: a node that speaks of the cluster's version is known to be of the cluster.
+      const caller = verified instanceof ServiceError ? verified : (versionsRefusal(hello, local, SERVING) ?? verified);
       if (caller instanceof ServiceError) {
         log.warn(caller.code, { peer: peer.nodeId, code: caller.code, reason: caller.message }, 'refused a peer');
         stream.end(caller);
@@ -165,19 +168,20 @@ export function dialRpc(
   );
 }
 
-function callerHello({ clusterId, nodeId, incarnation, address }: LinkIdentity): Hello {
-  return rpcHello(clusterId, nodeId, { incarnation, ...(address === undefined ? {} : { address }) });
+function callerHello({ clusterId, nodeId, incarnation, address, versions }: LinkIdentity): Hello {
+  return rpcHello(clusterId, nodeId, versions, { incarnation, ...(address === undefined ? {} : { address }) });
 }
 
 /** G3. */
-function answerTo(peer: LinkIdentity, { clusterId, nodeId, incarnation, address }: LinkIdentity): Hello {
-  if (peer.clusterId !== clusterId) return rpcHello('', 0, {});
+function answerTo(peer: LinkIdentity, { clusterId, nodeId, incarnation, address, versions }: LinkIdentity): Hello {
+  if (peer.clusterId !== clusterId) return rpcHello('', 0, versions, {});
   const digest = incarnationDigest(incarnation);
-  return rpcHello(clusterId, nodeId, { digest, ...(address === undefined ? {} : { address }) });
+  return rpcHello(clusterId, nodeId, versions, { digest, ...(address === undefined ? {} : { address }) });
 }
 
-function rpcHello(cluster: string, nodeId: number, rest: Hello): Hello {
-  return { [SERVICE]: RPC_SERVICE, protocol: RPC_PROTOCOL_VERSION, cluster, node: String(nodeId), ...rest };
+function rpcHello(cluster: string, nodeId: number, spoken: SpokenVersions | undefined, rest: Hello): Hello {
+  const versions = rangeText((spoken ?? UNSAID).builds);
+  return { [SERVICE]: RPC_SERVICE, versions, cluster, node: String(nodeId), ...rest };
 }
 
 /** A caller without a cluster has no id in it either (G2). */
@@ -198,7 +202,7 @@ function checkAnswer(
   local: LinkIdentity,
 ): ServiceError | undefined {
   const peer = readIdentity(hello);
-  const refusal = protocolRefusal(hello) ?? clusterRefusal(peer.clusterId, local);
+  const refusal = clusterRefusal(peer.clusterId, local) ?? versionsRefusal(hello, local, CALLING);
   if (refusal !== undefined) return refusal;
   if (target.nodeId === 0 || peer.nodeId === target.nodeId) return undefined;
   // The wanted node is not there. No node has refused this one, which NODE_CONFLICT would mean.
@@ -226,10 +230,17 @@ function checkKnown(
   return new ServiceError('UNAVAILABLE', `${address}: ${cause.message}`, { cause });
 }
 
-function protocolRefusal({ protocol = '' }: Hello): ServiceError | undefined {
-  if (protocol === RPC_PROTOCOL_VERSION) return undefined;
-  const message = `the peer speaks RPC protocol '${protocol}', this node '${RPC_PROTOCOL_VERSION}'`;
-  return new ServiceError('UNIMPLEMENTED', message);
+const UNSAID: SpokenVersions = { builds: BUILD_VERSIONS };
+const SERVING = { own: 'the answering node', peer: 'the calling node' };
+const CALLING = { own: 'the calling node', peer: 'the answering node' };
+
+function versionsRefusal(
+  { versions = '' }: Hello,
+  local: LinkIdentity,
+  who: Parameters<typeof versionRefusal>[2],
+): ServiceError | undefined {
+  const text = versionRefusal(local.versions ?? UNSAID, rangeOf(versions), who);
+  return text === undefined ? undefined : new ServiceError('VERSION_REFUSED', text);
 }
 
 /**

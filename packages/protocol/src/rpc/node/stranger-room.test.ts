@@ -1,6 +1,6 @@
 /** The room that callers take at the port for nodes before they have shown that they are nodes. */
 import { connect, type Socket } from 'node:net';
-import { type Clock, nodeClock, OPENING, openFramePort, ServiceError } from '@remora/base';
+import { BUILD_VERSIONS, type Clock, nodeClock, OPENING, openFramePort, rangeText, ServiceError } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
 import { afterEach, expect, test } from 'vitest';
 import { echo } from '../../../test/support/rpc-methods.ts';
@@ -8,7 +8,7 @@ import { LinkCaller } from '../caller.ts';
 import { FRAME_BYTES_MAX } from '../link.ts';
 import { createRpcRegistry } from '../registry.ts';
 import { dialLink } from './frame-link.ts';
-import { createRpcService, RPC_PROTOCOL_VERSION } from './socket-rpc.ts';
+import { createRpcService } from './socket-rpc.ts';
 
 const SELF = { clusterId: 'the-cluster', nodeId: 2, incarnation: 'i2' };
 const NODE = { cluster: SELF.clusterId, node: '3', incarnation: 'i3' };
@@ -58,7 +58,7 @@ function silent(port: number, from = '127.0.0.1'): Promise<Socket> {
 function linkTo(port: number, who: Readonly<Record<string, string>> = {}) {
   const clock = nodeClock();
   const state = { ended: false };
-  const hello = { service: 'rpc', protocol: RPC_PROTOCOL_VERSION, ...who };
+  const hello = { service: 'rpc', versions: rangeText(BUILD_VERSIONS), ...who };
   const link = dialLink(
     { address: `127.0.0.1:${port}`, hello, check: () => undefined },
     { clock, frameBytesMax: FRAME_BYTES_MAX, probeMs: 60_000 },

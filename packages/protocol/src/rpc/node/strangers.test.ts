@@ -1,5 +1,5 @@
 /** What callers reach that nobody knows, at the port for nodes: every method, by every kind of caller. */
-import { type Hello, nodeClock, openFramePort, ServiceError } from '@remora/base';
+import { BUILD_VERSIONS, type Hello, nodeClock, openFramePort, rangeText, ServiceError } from '@remora/base';
 import { afterEach, describe, expect, test } from 'vitest';
 import * as protocol from '../../index.ts';
 import type { Caller } from '../access.ts';
@@ -8,7 +8,7 @@ import { FRAME_BYTES_MAX } from '../link.ts';
 import { createRpcRegistry } from '../registry.ts';
 import type { Method } from '../rpc.ts';
 import { dialLink } from './frame-link.ts';
-import { createRpcService, incarnationDigest, RPC_PROTOCOL_VERSION } from './socket-rpc.ts';
+import { createRpcService, incarnationDigest } from './socket-rpc.ts';
 
 const SELF = { clusterId: 'the-cluster', nodeId: 2, incarnation: 'the-incarnation' };
 const KNOWN = { cluster: SELF.clusterId, node: '3', incarnation: 'i3' };
@@ -56,7 +56,7 @@ async function everything() {
 /** What answers such a hello, and what a call is answered with. */
 function callAs(address: string, who: Hello) {
   const heard: { hello?: Hello } = {};
-  const hello = { service: 'rpc', protocol: RPC_PROTOCOL_VERSION, ...who };
+  const hello = { service: 'rpc', versions: rangeText(BUILD_VERSIONS), ...who };
   const check = (answer: Hello): undefined => {
     heard.hello = answer;
   };

@@ -1,15 +1,25 @@
 /**
  * Verifies the peer: both sides of every stream identify themselves in their hello.
  *
- * K1. Nothing from a peer is used before its cluster, protocol version and identity were checked. The dialling side
- *     checks too, because an address may have passed to another node.
+ * K1. Nothing from a peer is used before its cluster, its identity and the versions of its build were checked. The
+ *     dialling side checks too, because an address may have passed to another node.
  * K2. A refusal carries a code from the table of errors and a message for people, and reaches the refused side. It does
  *     not reveal what only members know: this node's cluster, or the incarnation by which it knows the peer.
  * K3. A node that dials an address which is now its own, and so reaches itself, is not refused: it keeps trying.
  */
-import { type CertificateNames, type ErrorCode, type Hello, SERVICE, type StreamEnd } from '@remora/base';
+import {
+  BUILD_VERSIONS,
+  type CertificateNames,
+  type ErrorCode,
+  type Hello,
+  rangeOf,
+  rangeText,
+  SERVICE,
+  type SpokenVersions,
+  type StreamEnd,
+  versionRefusal,
+} from '@remora/base';
 import type { NodeId } from '../../ports.ts';
-import { WIRE_VERSION } from '../wire-bytes.ts';
 
 /** The identity of a node. The incarnation changes when its data directory is created again. */
 export interface PeerIdentity {
@@ -18,7 +28,11 @@ export interface PeerIdentity {
   readonly incarnation: string;
   /** `host:port` where others reach it, as it says. Not part of its identity. */
   readonly address?: string | undefined;
+  /** Of the node itself; absent: the versions of this build, and none is in force. */
+  readonly versions?: SpokenVersions;
 }
+
+const UNSAID: SpokenVersions = { builds: BUILD_VERSIONS };
 
 export interface PeerRefusal {
   readonly code: ErrorCode;
@@ -30,8 +44,9 @@ export const FRAMES_SERVICE = 'raft.frames';
 export const SNAPSHOT_SERVICE = 'raft.snapshot';
 
 /** Returns the hello of a node, to begin a stream for `service` or to answer one. */
-export function helloOf({ clusterId, nodeId, incarnation, address }: PeerIdentity, service: string): Hello {
-  const identity = { version: String(WIRE_VERSION), cluster: clusterId, node: String(nodeId), incarnation };
+export function helloOf({ clusterId, nodeId, incarnation, address, versions }: PeerIdentity, service: string): Hello {
+  const spoken = rangeText((versions ?? UNSAID).builds);
+  const identity = { versions: spoken, cluster: clusterId, node: String(nodeId), incarnation };
   return { [SERVICE]: service, ...identity, ...(address === undefined ? {} : { address }) };
 }
 
@@ -47,14 +62,10 @@ export function checkPeer(
   local: PeerIdentity,
   verify: (peer: PeerIdentity) => PeerRefusal | undefined,
 ): { readonly peer: PeerIdentity } | { readonly refusal: PeerRefusal } {
-  const { version, cluster: clusterId, incarnation } = hello;
+  const { cluster: clusterId, incarnation } = hello;
   const nodeId = Number(hello.node);
-  if (version === undefined || clusterId === undefined || incarnation === undefined || !isNodeId(nodeId)) {
+  if (clusterId === undefined || incarnation === undefined || !isNodeId(nodeId)) {
     return { refusal: { code: 'INVALID_ARGUMENT', message: 'the stream does not name its node' } };
-  }
-  if (version !== String(WIRE_VERSION)) {
-    const message = `raft wire version ${version} is not supported, only ${WIRE_VERSION}`;
-    return { refusal: { code: 'UNIMPLEMENTED', message } };
   }
   if (clusterId !== local.clusterId) {
     const message = `node ${nodeId} belongs to cluster ${clusterId}, which is not the cluster of node ${local.nodeId}`;
@@ -69,7 +80,10 @@ export function checkPeer(
     return { refusal: { code: 'NODE_CONFLICT', message } };
   }
   const refusal = verify(peer);
-  return refusal === undefined ? { peer } : { refusal };
+  if (refusal !== undefined) return { refusal };
+  const who = { own: `node ${local.nodeId}`, peer: `node ${nodeId}` };
+  const message = versionRefusal(local.versions ?? UNSAID, rangeOf(hello.versions ?? ''), who);
+  return message === undefined ? { peer } : { refusal: { code: 'VERSION_REFUSED', message } };
 }
 
 /**

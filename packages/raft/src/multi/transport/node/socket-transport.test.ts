@@ -1,13 +1,16 @@
 import { connect } from 'node:net';
 import {
   dialFrames,
+  FIRST_VERSION,
   type FramePort,
   type Hello,
   nodeClock,
   openFramePort,
+  rangeUpTo,
   SeededRandom,
   type StreamEnd,
   sleep,
+  versionOf,
 } from '@remora/base';
 import { afterEach, describe, expect, test } from 'vitest';
 import {
@@ -126,6 +129,32 @@ describe('socket transport', () => {
     );
     expect(two.messages).toHaveLength(0);
     expect(two.snapshots).toHaveLength(0);
+  });
+
+  test('a build that cannot write the version in force is refused, and told what to install', async () => {
+    const refusals: PeerRefusal[] = [];
+    const two = new Recorder();
+    const versions = { builds: rangeUpTo('0.2'), inForce: versionOf('0.2') ?? 0 };
+    await bed.start(2, two, { local: identity(2, { versions }) });
+    const old = identity(1, { versions: { builds: rangeUpTo('0.1'), inForce: FIRST_VERSION } });
+    const a = await bed.start(1, new Recorder(), { local: old, onRefused: (_node, refusal) => refusals.push(refusal) });
+    await until('the refusal is told', () => {
+      a.send(2, [heartbeat(1)]);
+      return refusals.length > 0;
+    });
+    expect(refusals[0]).toMatchObject({
+      code: 'VERSION_REFUSED',
+      message: expect.stringContaining('install Remora 0.2'),
+    });
+    expect(two.messages).toHaveLength(0);
+    await bed.stop(1);
+    const again = await bed.start(1, new Recorder(), {
+      local: identity(1, { versions: { builds: rangeUpTo('0.2') } }),
+    });
+    await until('the new build is accepted', () => {
+      again.send(2, [heartbeat(2)]);
+      return two.messages.length > 0;
+    });
   });
 
   test('nothing is sent to a node that answers under another id than the one dialled', async () => {
