@@ -25,6 +25,7 @@ import {
 import { ClientFleet } from './clients/client-fleet.ts';
 import type { Fault, FaultWorld } from './faults/fault.ts';
 import { FAULTS_OF } from './faults/index.ts';
+import { ROUND_MS } from './journal/lines.ts';
 import { JudgeProcess, type JudgeResult } from './judges/judge-process.ts';
 import { ChaosCluster } from './nodes/chaos-cluster.ts';
 import { SmallDisk } from './nodes/small-disk.ts';
@@ -32,6 +33,8 @@ import { type Befallen, runFaults } from './schedule.ts';
 import type { Releases } from './upgrade/releases.ts';
 import { compareReplicas, untilSettled } from './upgrade/replicas.ts';
 import { rollUpgrade, UPGRADE_BORDERS } from './upgrade/roll.ts';
+import { connectOptions, secured } from './users/access.ts';
+import { ChaosUsers } from './users/chaos-users.ts';
 
 export interface ChaosOptions {
   /** The folder for data, logs and journals. Created for the run. */
@@ -52,6 +55,8 @@ export interface ChaosOptions {
   readonly course: 'faults' | 'locks' | 'changes' | 'upgrade';
   /** The releases of an upgrade. */
   readonly releases?: Releases;
+  /** With TLS, authentication, and users whose rights change. Not with `changes` and `upgrade`. */
+  readonly auth: boolean;
   /** The kinds of faults that may happen. Absent: all. */
   readonly only?: ReadonlySet<string>;
   /** Ends the run early, in good order. */
@@ -77,7 +82,6 @@ export interface ChaosResult {
   readonly findings: readonly Finding[];
 }
 
-const ROUND_MS = 10_000;
 const SMALL_DISK_MB = 160;
 const PROGRESS_MS = 10_000;
 const LOOK_MS = 200;
@@ -117,6 +121,7 @@ class Run {
   #cluster: ChaosCluster | undefined;
   #smallDisk: SmallDisk | undefined;
   #desk: RangeDesk | undefined;
+  #users: ChaosUsers | undefined;
   readonly #kills = new Map<string, number>();
   #loadEndedMs = 0;
   #brokeOff = false;
@@ -162,6 +167,7 @@ class Run {
     // R3. While clients and auditor exist, rounds that are not over for them are not judged.
     const early = this.#brokeOff ? await this.#judged() : undefined;
     this.#desk?.close();
+    this.#users?.close();
     await this.#clients?.close();
     await this.#cluster?.stop();
     this.#smallDisk?.unmount();
@@ -192,14 +198,16 @@ class Run {
   }
 
   async #found(): Promise<ChaosCluster> {
-    const { dir, nodes, seed, course, say } = this.#options;
+    const { dir, nodes, seed, course, auth, say } = this.#options;
     const everything = course === 'changes';
+    if (auth) this.#users = await ChaosUsers.make({ dir, nodes, seed });
     const { releases } = this.#options;
     if (releases === undefined) this.#smallDisk = SmallDisk.mount({ node: nodes, dir, megabytes: SMALL_DISK_MB });
     this.#cluster = await ChaosCluster.start({
       ...{ dir, nodes, seed },
       ...(everything ? { gateways: GATEWAYS, borders: BORDERS } : { gateways: 0, borders: [] }),
       ...(releases !== undefined && { borders: UPGRADE_BORDERS, program: releases.older.program }),
+      certificates: this.#users?.certificates,
       dataDir: (n) => (n === this.#smallDisk?.node ? this.#smallDisk.dataDir : undefined),
     });
     say(`a cluster of ${nodes} nodes, its data and logs in ${dir}`);
@@ -215,14 +223,21 @@ class Run {
     this.#clients = new ClientFleet({
       ...{ dir, programs, clients, seed, thinkMs, report, load: LOAD_OF[course] },
       ...(releases !== undefined && { otherVersion: releases.newer.version }),
+      access: this.#users?.access,
       endpoints: cluster.endpoints,
       beganNs: this.#beganNs,
       roundMs: ROUND_MS,
       tellJudge: (message) => judge.tell(message),
     });
-    await this.#clients.start();
     const { journal } = this.#clients;
-    this.#desk = new RangeDesk({ endpoints: cluster.nodes.map((node) => node.client), journal });
+    const root = this.#users?.access.root;
+    const endpoints = secured(
+      cluster.nodes.map((node) => node.client),
+      root,
+    );
+    this.#desk = new RangeDesk({ endpoints, journal, access: root });
+    await this.#users?.begin({ endpoints, journal, clients: this.#clients });
+    await this.#clients.start();
     return this.#clients;
   }
 
@@ -238,6 +253,8 @@ class Run {
     const ranges = this.#desk;
     if (ranges === undefined) throw new Error('nobody changes ranges');
     const random = new SeededRandom(seed);
+    const usersChange = this.#users?.keepChanging(ends);
+    usersChange?.catch(() => over.abort()); // Thrown below.
     const pause = (ms: number): Promise<void> => pauseUnless(ends, ms);
     const report = (finding: Finding): void => this.report(finding);
     try {
@@ -252,6 +269,7 @@ class Run {
       clearTimeout(timer);
       clearInterval(looking);
     }
+    await usersChange;
   }
 
   async #faults(world: FaultWorld, random: Random): Promise<void> {
@@ -315,12 +333,14 @@ class Run {
   }
 
   /** After the last fault, every request is served, at any gateway. */
-  async #everyGatewayServes({ endpoints }: ChaosCluster): Promise<void> {
-    for (const endpoint of endpoints) {
+  async #everyGatewayServes(cluster: ChaosCluster): Promise<void> {
+    const root = this.#users?.access.root;
+    const as = connectOptions(root);
+    for (const endpoint of secured(cluster.endpoints, root)) {
       await eventually(
         `the gateway at ${endpoint} serves`,
         async () => {
-          await using remora = await connect({ endpoints: endpoint, discover: false, requestTimeout: '2s' });
+          await using remora = await connect({ endpoints: endpoint, discover: false, requestTimeout: '2s', ...as });
           return (await remora.kv.put('calm', 'yes')).revision;
         },
         { timeoutMs: SERVED_WITHIN_MS },

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { connect, type RemoraClient } from 'remora';
+import { AdminClient, connect, type RemoraClient } from 'remora';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { runHere } from './command-line.ts';
 import { missingEtcdctl } from './etcd-twins/etcdctl.ts';
@@ -243,6 +243,26 @@ describe('certificates are exchanged under load, and no request fails', () => {
       expect(load.failures).toEqual([]);
       for (const n of [1, 2]) expect(logged(cluster.node(n), 'the certificate is revoked')[0]?.address).toMatch(/^127/);
     });
+  });
+});
+
+test('an administrator who shows a certificate goes on after its authority was replaced, in the same process', async () => {
+  const [own, next] = [await newCertificates(), await newCertificates()];
+  await withCluster({ nodes: 1, flagsOf: (name) => own.flags(name) }, async (cluster) => {
+    const [certFile, keyFile] = [own.path('client-root.crt'), own.path('client-root.key')];
+    const admin = new AdminClient({
+      ...{ endpoints: cluster.endpoints.map((endpoint) => `https://${endpoint}`), timeoutMs: 20_000 },
+      ...{ connectTimeoutMs: 20_000, tls: { ca: own.text('ca.crt'), certFile, keyFile } },
+    });
+    await admin.nodes();
+    own.replace('client-root', next);
+    own.write('ca.crl', next.text('ca.crl'));
+    own.write('ca.crt', next.text('ca.crt'));
+    const node = cluster.node(1);
+    node.signal('SIGHUP');
+    await eventually('the node trusts the new authority', () => logged(node, 'uses new certificates').length > 0);
+    expect((await admin.nodes()).nodes).toHaveLength(1);
+    admin.close();
   });
 });
 

@@ -7,6 +7,7 @@ import type { admin } from '@remora/protocol/remora';
 import { AdminClient, type RangeChangeRequest } from 'remora';
 import { pause } from '../../e2e/eventually.ts';
 import type { Journal } from '../journal/journal.ts';
+import { type Access, connectOptions } from '../users/access.ts';
 
 export const CHANGES = ['split', 'merge', 'move', 'transfer'] as const;
 export type ChangeKind = (typeof CHANGES)[number];
@@ -29,6 +30,7 @@ export interface RecordedChange {
 export interface RangeDeskOptions {
   readonly endpoints: readonly string[];
   readonly journal: Journal;
+  readonly access?: Access | undefined;
 }
 
 const CALL_TIMEOUT_MS = 6_000;
@@ -48,9 +50,10 @@ export class RangeDesk {
   /** Changes that did not complete, by kind and reason. */
   readonly #failed = new Map<string, number>();
 
-  constructor({ endpoints, journal }: RangeDeskOptions) {
+  constructor({ endpoints, journal, access }: RangeDeskOptions) {
     this.#admin = new AdminClient({
       ...{ endpoints, timeoutMs: CALL_TIMEOUT_MS, connectTimeoutMs: CONNECT_TIMEOUT_MS },
+      ...connectOptions(access),
     });
     this.#journal = journal;
   }

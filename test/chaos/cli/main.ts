@@ -1,9 +1,11 @@
 /** `pnpm chaos`: the command. */
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Finding } from '../../checkers/index.ts';
 import { FAULTS } from '../faults/index.ts';
 import { judgeRound } from '../judges/judge-round.ts';
 import { readRounds } from '../judges/read-rounds.ts';
+import { VisitsJudge } from '../judges/visits.ts';
 import { compactionOf } from '../judges/watches.ts';
 import { pageOf } from '../report/page.ts';
 import { summaryOf } from '../report/summary.ts';
@@ -48,8 +50,8 @@ export async function main(
 }
 
 function run(settings: Settings, given: Pick<ChaosOptions, 'dir' | 'programs' | 'releases'>): Promise<ChaosResult> {
-  const { seed, minutes, course, nodes, clients, thinkMs, only } = settings;
-  console.log(`chaos: ${minutes} minutes, seed ${seed}`);
+  const { seed, minutes, course, nodes, clients, thinkMs, only, auth } = settings;
+  console.log(`chaos: ${minutes} minutes, seed ${seed}${auth ? ', with authentication' : ''}`);
   const interrupted = new AbortController();
   const interrupt = (): void => {
     if (interrupted.signal.aborted) process.exit(130);
@@ -58,7 +60,7 @@ function run(settings: Settings, given: Pick<ChaosOptions, 'dir' | 'programs' | 
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
   return runChaos({
-    ...{ ...given, seed, minutes, course, nodes, clients, thinkMs, signal: interrupted.signal },
+    ...{ ...given, seed, minutes, course, nodes, clients, thinkMs, auth, signal: interrupted.signal },
     ...(only !== undefined && { only }),
     say: (line) => console.log(`  ${line}`),
   });
@@ -68,13 +70,16 @@ function run(settings: Settings, given: Pick<ChaosOptions, 'dir' | 'programs' | 
 function judgeAgain(dir: string): number {
   const rounds = readRounds(dir);
   const compacted = Math.max(0, ...rounds.map(compactionOf));
+  const visits = new VisitsJudge();
   let found = 0;
-  for (const round of rounds) {
-    const findings = judgeRound(round, { compacted });
+  const tell = (when: string, findings: readonly Finding[]): void => {
     found += findings.length;
-    for (const { result, property, detail } of findings)
-      console.log(`${result}: ${property}: round ${round.r}: ${detail}`);
+    for (const { result, property, detail } of findings) console.log(`${result}: ${property}: ${when}: ${detail}`);
+  };
+  for (const round of rounds) {
+    tell(`round ${round.r}`, [...judgeRound(round, { compacted }), ...visits.take(round)]);
   }
+  tell('the end', visits.finish());
   const operations = rounds.reduce((sum, round) => sum + round.operations.length, 0);
   console.log(
     `${rounds.length} rounds, ${operations} operations: ${found === 0 ? 'every promise held' : `${found} findings`}`,

@@ -16,6 +16,14 @@ test('locks are used by fifty clients in ten processes, for five minutes', () =>
   expect(settingsOf(['locks'], given)).toMatchObject({ course: 'locks', minutes: 5, clients: 10, nodes: 3 });
 });
 
+test('one seed in four, and each with --auth, is with authentication', () => {
+  const authOf = (...args: readonly string[]) => settingsOf(args, given).auth;
+  expect([40, 41, 42, 43].map((seed) => authOf('--seed', String(seed)))).toEqual([false, false, false, true]);
+  expect([authOf('--auth'), authOf('--seed', '43', '--no-auth'), authOf('ranges', '--seed', '43')]).toEqual([
+    ...[true, false, false],
+  ]);
+});
+
 test('kinds of faults are named as they are', () => {
   expect(settingsOf(['--faults', 'partition, disk full'], given).only).toEqual(new Set(given.kinds));
 });
@@ -30,6 +38,8 @@ describe('what cannot be is refused, with its reason', () => {
     { args: ['range'], says: "there is no 'range'; there are: locks, ranges, upgrade" },
     { args: ['--faults', 'rain'], says: "there is no fault 'rain'; there are: partition, disk full" },
     { args: ['--kills', '5'], says: '--kills' },
+    { args: ['--auth', '--no-auth'], says: '--auth and --no-auth contradict' },
+    { args: ['ranges', '--auth'], says: 'runs without TLS' },
   ])('$args', ({ args, says }) => {
     expect(() => settingsOf(args, given)).toThrow(says);
   });

@@ -20,9 +20,15 @@ With 'upgrade' (npm run test:upgrade) the nodes change between two releases, up,
   --list          names all kinds of faults, and ends
   --dir DIR       where data, logs, journals and the report go (default: a new one in .remora/chaos)
   --judge DIR     judge the journals of a run that was kept, again, and end
+  --auth          with TLS, authentication and users whose rights change (default: with one seed in four, but not with 'ranges')
+  --no-auth       without
   --keep          keep data, logs and journals also of a run in which all is well
 Ends with 0: every promise held; 1: one did not, or could not be decided; 2: not to be run like this.
 Ctrl-C ends the faults, and the run in good order; a second one ends it at once.`;
+
+/** One seed in so many runs with authentication. */
+const AUTH_SEEDS = 4;
+const AUTH_SEED = 3;
 
 export interface Settings {
   readonly help: boolean;
@@ -33,6 +39,7 @@ export interface Settings {
   readonly nodes: number;
   readonly clients: number;
   readonly thinkMs: number;
+  readonly auth: boolean;
   readonly only: ReadonlySet<string> | undefined;
   readonly dir: string | undefined;
   readonly judge: string | undefined;
@@ -56,6 +63,8 @@ export function settingsOf(
       faults: { type: 'string' },
       dir: { type: 'string' },
       judge: { type: 'string' },
+      auth: { type: 'boolean', default: false },
+      'no-auth': { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -67,11 +76,13 @@ export function settingsOf(
   if (course === 'changes' && nodes < CHANGING_NODES) throw new Error('--nodes: replicas cannot be moved with 3');
   const minutes = values.minutes === undefined ? (course === 'locks' ? 5 : 1) : Number(values.minutes);
   if (!(minutes > 0)) throw new Error(`--minutes: "${values.minutes}" is not a number above 0`);
+  const seed = whole('seed', values.seed) ?? given.chance();
   return {
     help: values.help,
     list: values.list,
     minutes,
-    seed: whole('seed', values.seed) ?? given.chance(),
+    seed,
+    auth: authOf({ auth: values.auth, noAuth: values['no-auth'], course, seed }),
     course,
     nodes,
     clients: whole('clients', values.clients) ?? (course === 'locks' ? 10 : 3),
@@ -90,6 +101,19 @@ function courseOf(positionals: readonly string[]): Settings['course'] {
   if (what === 'locks' && rest.length === 0) return 'locks';
   if (what === 'upgrade' && rest.length === 0) return 'upgrade';
   throw new Error(`there is no '${positionals.join(' ')}'; there are: locks, ranges, upgrade`);
+}
+
+function authOf(given: {
+  readonly auth: boolean;
+  readonly noAuth: boolean;
+  readonly course: Settings['course'];
+  readonly seed: number;
+}): boolean {
+  const { auth, noAuth, course, seed } = given;
+  if (auth && noAuth) throw new Error('--auth and --no-auth contradict one another');
+  // The proxies that kill gateways read the frames of nodes.
+  if (auth && course === 'changes') throw new Error("--auth: 'ranges' reads what nodes send, so it runs without TLS");
+  return auth || (!noAuth && course !== 'changes' && seed % AUTH_SEEDS === AUTH_SEED);
 }
 
 function whole(name: string, text: string | undefined): number | undefined {

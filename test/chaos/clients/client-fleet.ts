@@ -13,6 +13,8 @@ import type { Finding } from '../../checkers/index.ts';
 import { violation } from '../../checkers/index.ts';
 import { Journal } from '../journal/journal.ts';
 import type { ToJudge } from '../judges/messages.ts';
+import { type Access, type ClientAccess, connectOptions, secured } from '../users/access.ts';
+import type { Passwords } from '../users/rights.ts';
 import type { LoadName } from '../workloads/index.ts';
 import { FencedNumbers } from './fenced-numbers.ts';
 import type { ClientArguments, FromClient, ToClient } from './messages.ts';
@@ -38,6 +40,8 @@ export interface FleetOptions {
   readonly thinkMs: number;
   readonly tellJudge: (message: ToJudge) => void;
   readonly report: (finding: Finding) => void;
+  /** Absent: plain text, and no users. */
+  readonly access?: { readonly root: Access; readonly clients: ClientAccess } | undefined;
 }
 
 interface Life {
@@ -59,6 +63,7 @@ export class ClientFleet {
   readonly #ended: Promise<unknown>[] = [];
   #auditor: Life | undefined;
   #operator: RemoraClient | undefined;
+  #passwords: Passwords = {};
   #born = 0;
 
   constructor(options: FleetOptions) {
@@ -80,7 +85,9 @@ export class ClientFleet {
 
   /** Starts all clients. The auditor starts first, because no round may pass without it. */
   async start(): Promise<void> {
-    this.#operator = await connect({ endpoints: this.#options.endpoints, discover: false });
+    const { endpoints, access } = this.#options;
+    const root = connectOptions(access?.root);
+    this.#operator = await connect({ endpoints: secured(endpoints, access), discover: false, ...root });
     this.#auditor = this.#begin('auditor', 0);
     await this.#auditor.ready;
     await this.replaceGone();
@@ -107,6 +114,12 @@ export class ClientFleet {
     const { name, program } = this.#life(i);
     program.signal('SIGSTOP');
     return { name, goOn: () => program.signal('SIGCONT') };
+  }
+
+  /** Clients use these passwords from now on. */
+  tellPasswords(passwords: Passwords): void {
+    this.#passwords = passwords;
+    for (const life of this.#lives) life?.program.send({ type: 'passwords', passwords });
   }
 
   /** Forgets all revisions except this many latest ones. */
@@ -166,11 +179,12 @@ export class ClientFleet {
   }
 
   #begin(role: ClientArguments['role'], i: number): Life {
-    const { dir, programs, load, seed, endpoints, beganNs, roundMs, thinkMs, otherVersion } = this.#options;
+    const { dir, programs, load, seed, endpoints, beganNs, roundMs, thinkMs, otherVersion, access } = this.#options;
     const birth = this.#born++;
     const name = role === 'auditor' ? AUDITOR : `c${i + 1}-${birth}`;
     const argument: ClientArguments = {
-      ...{ role, load, name, endpoints, roundMs, thinkMs },
+      ...{ role, load, name, endpoints, roundMs, thinkMs, passwords: this.#passwords },
+      ...(access && { access: role === 'auditor' ? { load: access.root, visitors: {} } : access.clients }),
       journal: this.#announce(name),
       beganNs: String(beganNs),
       home: i % endpoints.length,

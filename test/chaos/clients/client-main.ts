@@ -7,15 +7,18 @@ import { SeededRandom } from '@remora/base';
 import { connect, type RemoraClient } from 'remora';
 import { pause } from '../../e2e/eventually.ts';
 import { Journal } from '../journal/journal.ts';
+import { type Access, connectOptions, secured, withPassword } from '../users/access.ts';
+import { type Passwords, VISITORS } from '../users/rights.ts';
 import { Auditor } from '../workloads/auditor.ts';
 import { LOADS } from '../workloads/index.ts';
-import type { Client, Turn } from '../workloads/workload.ts';
+import type { Client, Turn, Visits } from '../workloads/workload.ts';
 import { type ClientArguments, type FromClient, HASTY_MS, PATIENT_MS, type ToClient } from './messages.ts';
 import { RawKv } from './raw-kv.ts';
 import { ResourceOverIpc } from './resource-over-ipc.ts';
 
 const TICK_MS = 200;
 const SESSION_TTL_MS = 5_000;
+const VISIT_CONNECT_MS = 3_000;
 /** Clients in one process. */
 const CLIENTS_MAX = 100;
 
@@ -51,7 +54,8 @@ async function audit(journal: Journal): Promise<void> {
 async function load(journal: Journal): Promise<void> {
   const { workloads, clients } = LOADS[args.load];
   const resource = new ResourceOverIpc((message) => void send(message));
-  const users = await Promise.all(Array.from({ length: clients }, (_, i) => begin({ journal, resource, i })));
+  const visits = visitsAs();
+  const users = await Promise.all(Array.from({ length: clients }, (_, i) => begin({ journal, resource, visits, i })));
   let stopping = false;
   process.on('message', (message: ToClient) => {
     if (message.type === 'stop') stopping = true;
@@ -77,17 +81,18 @@ interface User {
 }
 
 /** One of this process's clients, with separate connections and a separate session. */
-async function begin(given: Pick<Client, 'journal' | 'resource'> & { readonly i: number }): Promise<User> {
+async function begin(given: Pick<Client, 'journal' | 'resource' | 'visits'> & { readonly i: number }): Promise<User> {
   const { i, ...rest } = given;
   const { endpoints, home, seed } = args;
+  const access = args.access?.load;
   const name = i === 0 ? args.name : `${args.name}.${i}`;
   const [remora, hasty] = await Promise.all([open(PATIENT_MS), open(HASTY_MS)]);
   const endpoint = endpoints[home] ?? '';
-  const raw = new RawKv({ name: `${name}.raw`, endpoint, timeoutMs: HASTY_MS });
-  const loyal = new RawKv({ name: `${name}.loyal`, endpoint, timeoutMs: PATIENT_MS });
+  const raw = new RawKv({ name: `${name}.raw`, endpoint, timeoutMs: HASTY_MS, access });
+  const loyal = new RawKv({ name: `${name}.loyal`, endpoint, timeoutMs: PATIENT_MS, access });
   const random = new SeededRandom(seed * CLIENTS_MAX + i);
   return {
-    client: { ...rest, name, random, endpoints, remora, hasty, raw, loyal, pause, newestRevision: 0 },
+    client: { ...rest, name, random, endpoints, access, remora, hasty, raw, loyal, pause, newestRevision: 0 },
     async close() {
       for (const each of [raw, loyal]) each.close();
       await Promise.all([remora.close(), hasty.close()]);
@@ -100,13 +105,44 @@ async function begin(given: Pick<Client, 'journal' | 'resource'> & { readonly i:
  * would bypass the faults.
  */
 async function open(requestTimeout: number): Promise<RemoraClient> {
-  const { endpoints } = args;
+  const endpoints = secured(args.endpoints, args.access);
+  // One of the processes logs in with a password, the others with a certificate.
+  const load = args.access?.load;
+  const access = load !== undefined && args.home > 0 ? certificateOf(load) : load;
   for (;;) {
-    const opened = await connect({ endpoints, discover: false, requestTimeout, sessionTtl: SESSION_TTL_MS }).catch(
-      unlessRefused,
-    );
+    const opened = await connect({
+      ...{ endpoints, discover: false, requestTimeout, sessionTtl: SESSION_TTL_MS },
+      ...connectOptions(access),
+    }).catch(unlessRefused);
     if (opened !== undefined) return opened;
   }
+}
+
+function certificateOf({ caFile, certFile, keyFile }: Access): Access {
+  return { caFile, certFile, keyFile };
+}
+
+/** Undefined: the cluster has no users. */
+function visitsAs(): Visits | undefined {
+  const { access } = args;
+  if (access === undefined) return undefined;
+  let passwords: Passwords = args.passwords;
+  process.on('message', (message: ToClient) => {
+    if (message.type === 'passwords') passwords = message.passwords;
+  });
+  return {
+    visitors: VISITORS,
+    password: (user) => passwords[user],
+    connect: (user, password) => {
+      const own = access.visitors[user];
+      if (own === undefined) throw new Error(`nobody knows ${user}`);
+      return connect({
+        ...{ endpoints: secured(args.endpoints, access), discover: false, sessionTtl: SESSION_TTL_MS },
+        ...{ requestTimeout: PATIENT_MS, connectTimeout: VISIT_CONNECT_MS },
+        ...connectOptions(password === null ? own : withPassword(own, user, password)),
+      });
+    },
+  };
 }
 
 function unlessRefused(error: unknown): undefined {

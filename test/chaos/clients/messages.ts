@@ -1,4 +1,6 @@
 /** The messages between a run and its client processes. */
+import type { ClientAccess } from '../users/access.ts';
+import type { Passwords } from '../users/rights.ts';
 import type { LoadName } from '../workloads/index.ts';
 
 export interface ClientArguments {
@@ -15,12 +17,16 @@ export interface ClientArguments {
   readonly seed: number;
   /** A worker's mean pause between two operations. */
   readonly thinkMs: number;
+  /** Absent: plain text, and no users. */
+  readonly access?: ClientAccess;
+  readonly passwords: Passwords;
 }
 
 export type ToClient =
   /** End the load. `stopped` is the answer. The auditor first reads everything. */
   | { readonly type: 'stop' }
   | { readonly type: 'compact'; readonly back: number }
+  | { readonly type: 'passwords'; readonly passwords: Passwords }
   | { readonly type: 'answer'; readonly id: number; readonly value: number | null };
 
 export type FromClient =

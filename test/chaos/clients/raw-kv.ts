@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { credentials, type ServiceError as GrpcError, Metadata, status } from '@grpc/grpc-js';
 import {
   Compare_CompareResult,
@@ -8,9 +9,10 @@ import {
   RangeRequest,
   type TxnRequest,
 } from '@remora/protocol/etcd';
+import type { Access } from '../users/access.ts';
+import { EtcdLogIn } from './etcd-log-in.ts';
 import { done, type KvClient, type Outcome, UNKNOWN } from './kv-client.ts';
 
-const NO_METADATA = new Metadata();
 /** The shortest time between two requests to a node that is down. */
 const DOWN_PAUSE_MS = 50;
 
@@ -18,6 +20,8 @@ export interface RawKvOptions {
   readonly name: string;
   readonly endpoint: string;
   readonly timeoutMs: number;
+  /** For a gateway with TLS: a user with a password. */
+  readonly access?: Access | undefined;
 }
 
 /**
@@ -29,13 +33,17 @@ export class RawKv implements KvClient {
   readonly endpoint: string;
   readonly #client: KVClient;
   readonly #timeoutMs: number;
+  readonly #logIn: EtcdLogIn | undefined;
 
-  constructor({ name, endpoint, timeoutMs }: RawKvOptions) {
+  constructor({ name, endpoint, timeoutMs, access }: RawKvOptions) {
     this.name = name;
     this.endpoint = endpoint;
     this.#timeoutMs = timeoutMs;
     // Reconnects soon to a node that restarted, and never repeats a request by itself.
-    this.#client = new KVClient(endpoint, credentials.createInsecure(), {
+    const channel =
+      access === undefined ? credentials.createInsecure() : credentials.createSsl(readFileSync(access.caFile));
+    this.#logIn = access && new EtcdLogIn(endpoint, channel, access);
+    this.#client = new KVClient(endpoint, channel, {
       'grpc.enable_retries': 0,
       'grpc.initial_reconnect_backoff_ms': 50,
       'grpc.max_reconnect_backoff_ms': 200,
@@ -93,10 +101,11 @@ export class RawKv implements KvClient {
   }
 
   close(): void {
+    this.#logIn?.close();
     this.#client.close();
   }
 
-  #call<Reply>(
+  async #call<Reply>(
     send: (
       metadata: Metadata,
       options: { readonly deadline: number },
@@ -104,13 +113,28 @@ export class RawKv implements KvClient {
     ) => unknown,
     read: (reply: Reply) => Outcome,
   ): Promise<Outcome> {
+    const metadata = await this.#metadata();
+    if (metadata === undefined) return { type: 'failed', why: 'not logged in' };
     return new Promise((resolve) => {
-      send(NO_METADATA, { deadline: Date.now() + this.#timeoutMs }, (error, reply) => {
+      send(metadata, { deadline: Date.now() + this.#timeoutMs }, (error, reply) => {
         if (error === null) resolve(read(reply));
         else if (neverSent(error)) setTimeout(resolve, DOWN_PAUSE_MS, { type: 'failed', why: 'not connected' });
-        else resolve(UNKNOWN);
+        else {
+          if (error.code === status.UNAUTHENTICATED) this.#logIn?.forget();
+          resolve(UNKNOWN);
+        }
       });
     });
+  }
+
+  /** Undefined: the log-in failed. */
+  async #metadata(): Promise<Metadata | undefined> {
+    const metadata = new Metadata();
+    if (this.#logIn === undefined) return metadata;
+    const token = await this.#logIn.token();
+    if (token === undefined) return undefined;
+    metadata.set('token', token);
+    return metadata;
   }
 }
 

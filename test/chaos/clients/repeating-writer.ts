@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import type { ConnectionOptions } from 'node:tls';
 import { nodeClock, nodeRandom, randomGuid, type ServiceError } from '@remora/base';
 import {
   type Command,
@@ -10,6 +12,7 @@ import {
   ReconnectingChannel,
 } from '@remora/protocol';
 import { pause } from '../../e2e/eventually.ts';
+import type { Access } from '../users/access.ts';
 import { done, type Outcome, UNKNOWN } from './kv-client.ts';
 
 /** How long a request id may be used. Later commands are refused. */
@@ -28,12 +31,14 @@ export class RepeatingWriter {
   readonly #random = nodeRandom();
   #next = 1;
 
-  constructor(name: string, endpoints: readonly string[]) {
+  /** `access`: for gateways with TLS. */
+  constructor(name: string, endpoints: readonly string[], access: Access | undefined) {
     this.name = name;
     const ports = {
       clock: nodeClock(),
       random: this.#random,
-      connect: ({ address }: { readonly address: string }) => dialPipe(address, { clock: nodeClock() }),
+      connect: ({ address }: { readonly address: string }) =>
+        dialPipe(address, { clock: nodeClock(), tls: tlsOf(access) }),
       options: { connectTimeoutMs: 500, backoffMaxMs: 200 },
     };
     this.#gateways = endpoints.map((endpoint) => new ReconnectingChannel(ports, 0, () => endpoint));
@@ -99,6 +104,13 @@ export class RepeatingWriter {
       });
     });
   }
+}
+
+/** As the files are now. */
+function tlsOf(access: Access | undefined): ConnectionOptions | undefined {
+  if (access === undefined) return undefined;
+  const { caFile, certFile, keyFile } = access;
+  return { ca: readFileSync(caFile), cert: readFileSync(certFile), key: readFileSync(keyFile) };
 }
 
 interface Answer<Reply> {

@@ -1,4 +1,5 @@
 import { ALONE } from './alone.ts';
+import { CERTIFICATE_FAULTS } from './certificates.ts';
 import { CLIENT_FAULTS } from './clients.ts';
 import { DISK_FAULTS } from './disks.ts';
 import type { Fault } from './fault.ts';
@@ -16,12 +17,14 @@ export const FAULTS: readonly Fault[] = [
   ...DISK_FAULTS,
   ...CLIENT_FAULTS,
   ...RANGE_FAULTS,
+  ...CERTIFICATE_FAULTS,
 ];
 
 const OF_LOCKS: ReadonlySet<string> = new Set([
   ...['client killed', 'client paused', 'lock broken', 'node paused', 'wakes alone', 'restart'],
   ...KILLS.map(({ kind }) => kind),
   ...['partition', 'one-way loss', 'bridge', 'gateway cut off', 'connections reset at a gateway'],
+  ...CERTIFICATE_FAULTS.map(({ kind }) => kind),
 ]);
 
 /** The faults of each course. */

@@ -24,6 +24,7 @@ export type Workload =
   | 'listeners'
   | 'leases'
   | 'watches'
+  | 'visits'
   | 'audit'
   | 'changes';
 
@@ -74,3 +75,5 @@ interface StopLine {
 export type Line = BeginLine | EndLine | NoteLine | OverLine | StartLine | StopLine;
 
 export const NS_PER_MS = 1e6;
+/** J3. */
+export const ROUND_MS = 10_000;

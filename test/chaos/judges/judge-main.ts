@@ -8,6 +8,7 @@ import { Figures } from './figures.ts';
 import { judgeRound } from './judge-round.ts';
 import type { FromJudge, ToJudge } from './messages.ts';
 import { Overlaps } from './overlaps.ts';
+import { VisitsJudge } from './visits.ts';
 import { compactionOf } from './watches.ts';
 
 const READ_EVERY_MS = 250;
@@ -19,6 +20,7 @@ class Judge {
   readonly #figures = new Figures();
   readonly #afterwards = new Afterwards();
   readonly #overlaps = new Overlaps();
+  readonly #visits = new VisitsJudge();
   readonly #evidence = new Evidence({
     operation: (operation) => this.#figures.take(operation),
     late: (r, events) => this.#tell(r, this.#afterwards.late(r, events)),
@@ -66,6 +68,7 @@ class Judge {
     for (const round of this.#evidence.takeRounds(overUpTo)) {
       this.#compacted = Math.max(this.#compacted, compactionOf(round));
       this.#tell(round.r, judgeRound(round, { compacted: this.#compacted }));
+      this.#tell(round.r, this.#visits.take(round));
       this.#afterwards.remember(round);
       this.#overlaps.take(round);
       this.#rounds += 1;
@@ -77,12 +80,13 @@ class Judge {
   }
 
   #finish(loadEndedNs: number): void {
+    this.#tell(this.#rounds, this.#visits.finish());
     for (const [r, pairs] of this.#left) this.#tell(r, this.#afterwards.left(r, pairs));
     if (this.#left.length === 0) {
       this.#tell(0, [{ result: 'undecided', property: 'the end', detail: 'nobody read what is left at the end' }]);
     }
     const figures = this.#figures.result(loadEndedNs);
-    send({ type: 'result', figures, rounds: this.#rounds, overlaps: this.#overlaps.all });
+    send({ type: 'result', figures, rounds: this.#rounds, overlaps: this.#overlaps.all, visits: this.#visits.figures });
     process.disconnect();
   }
 

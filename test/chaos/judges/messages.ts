@@ -3,6 +3,7 @@ import type { Finding } from '../../checkers/index.ts';
 import type { How } from '../journal/lines.ts';
 import type { FigureData } from './figures.ts';
 import type { Overlap } from './overlaps.ts';
+import type { VisitFigures } from './visits.ts';
 
 export type ToJudge =
   /** A process begins to write. Sent before it does. */
@@ -25,4 +26,5 @@ export type FromJudge =
       readonly figures: FigureData;
       readonly rounds: number;
       readonly overlaps: readonly Overlap[];
+      readonly visits: VisitFigures;
     };

@@ -6,6 +6,7 @@
  * acknowledged before another began, its revision is smaller. No two share a revision.
  */
 import type { Finding } from '../../checkers/index.ts';
+import { isVisited } from '../users/rights.ts';
 import type { AuditedEvent, Round } from './evidence.ts';
 import { type Asked, askedOf } from './records.ts';
 import { violations } from './verdicts.ts';
@@ -13,7 +14,7 @@ import { violations } from './verdicts.ts';
 const WRITES: readonly string[] = ['put', 'cas', 'append'];
 
 export function judgeWrites(round: Round): readonly Finding[] {
-  const asked = [...askedOf(round, 'registers'), ...askedOf(round, 'lists')];
+  const asked = [...askedOf(round, 'registers'), ...askedOf(round, 'lists'), ...askedOf(round, 'visits')];
   const writes = new Map(asked.filter(({ q }) => WRITES.includes(q.op)).map((each) => [String(each.q.v), each]));
   return [
     ...violations('writes: nothing else happened', notAskedFor(round.events, writes)),
@@ -102,5 +103,5 @@ function* revisionsInOrder(asked: readonly Asked[]): Generator<string> {
 }
 
 function isAudited(key: string): boolean {
-  return key.startsWith('register/') || key.startsWith('list/');
+  return key.startsWith('register/') || key.startsWith('list/') || isVisited(key);
 }

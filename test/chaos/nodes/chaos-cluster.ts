@@ -9,6 +9,7 @@ import { leaderOf } from '../../e2e/leader.ts';
 import { NodeProcess, nodePaths, type Ports } from '../../e2e/node-process.ts';
 import { MortalGateway } from '../gateways/mortal-gateway.ts';
 import { CLIENTS, FaultNetwork } from '../network/fault-network.ts';
+import type { Certificates } from '../users/certificates.ts';
 
 const HOST = '127.0.0.1';
 const HEALTHY_WITHIN_MS = 60_000;
@@ -26,6 +27,8 @@ export interface ChaosClusterOptions {
   readonly seed: number;
   /** The program of the nodes. Default: the one that was built last. */
   readonly program?: string;
+  /** For a cluster with TLS and authentication. Absent: plain text, and no users. */
+  readonly certificates?: Certificates | undefined;
   /** The data directory of a node. Default: a folder in `dir`. */
   readonly dataDir?: (n: number) => string | undefined;
 }
@@ -34,13 +37,19 @@ export class ChaosCluster {
   readonly nodes: readonly NodeProcess[];
   readonly gateways: readonly MortalGateway[];
   readonly network: FaultNetwork;
+  readonly certificates: Certificates | undefined;
   /** The addresses at which clients reach the cluster. */
   readonly endpoints: readonly string[];
 
-  private constructor(nodes: readonly NodeProcess[], gateways: readonly MortalGateway[], network: FaultNetwork) {
+  private constructor(
+    nodes: readonly NodeProcess[],
+    gateways: readonly MortalGateway[],
+    { network, certificates }: { readonly network: FaultNetwork; readonly certificates: Certificates | undefined },
+  ) {
     this.nodes = nodes;
     this.gateways = gateways;
     this.network = network;
+    this.certificates = certificates;
     this.endpoints =
       gateways.length > 0
         ? gateways.map((gateway) => gateway.process.client)
@@ -62,7 +71,7 @@ export class ChaosCluster {
         return MortalGateway.open({ name, host: HOST, ports: each, dir: options.dir, nodes, flags });
       }),
     );
-    const cluster = new ChaosCluster(nodes, gateways, network);
+    const cluster = new ChaosCluster(nodes, gateways, { network, certificates: options.certificates });
     try {
       for (const process of cluster.#processes) process.start();
       await cluster.untilHealthy();
@@ -126,7 +135,7 @@ function nodeOf(
     readonly token: string;
   },
 ): NodeProcess {
-  const { dir, dataDir, ports, network, token, borders } = given;
+  const { dir, dataDir, ports, network, token, borders, certificates } = given;
   const name = `n${n}`;
   const own = ports[n - 1];
   if (own === undefined) throw new Error(`there are no ports for ${name}`);
@@ -144,6 +153,7 @@ function nodeOf(
       'initial-cluster': ports.map(({ peer }, i) => `n${i + 1}=${HOST}:${peer}`).join(','),
       'peer-proxies': others.join(','),
       'advertise-client': network.address(CLIENTS, n),
+      ...certificates?.flags(name),
       ...(borders.length > 0 && { 'pre-split': borders.join(',') }),
     },
   });

@@ -20,6 +20,12 @@ export function summaryOf({
   lines.push(...changesOf(changed, judged?.overlaps ?? []));
   if (missing.length > 0) lines.push(`did not happen: ${missing.join(', ')}`);
   for (const why of unavailable) lines.push(`left out: ${why}`);
+  if (judged !== undefined && judged.visits.changes > 0) {
+    const { letIn, refused, either, changes } = judged.visits;
+    lines.push(
+      `${changes} changes of users' rights; requests of these users: ${letIn} let in, ${refused} refused, ${either} during a change`,
+    );
+  }
   if (judged !== undefined) {
     const { operations, byOutcome, byWorkload, byCode, outages } = judged.figures;
     const { done, unknown, refused } = byOutcome;

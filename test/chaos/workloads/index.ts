@@ -9,12 +9,13 @@ import { pastReads } from './past-reads.ts';
 import { registers } from './registers.ts';
 import { terms } from './terms.ts';
 import { txns } from './txns.ts';
+import { visits } from './visits.ts';
 import { watches } from './watches.ts';
 import type { MakeWorkers } from './workload.ts';
 
 /** Locks of all kinds, and primitives that are built on locks. */
 const KINDS: readonly MakeWorkers[] = [kinds, terms, elections, barriers, listeners];
-const ALL: readonly MakeWorkers[] = [registers, lists, txns, locks, ...KINDS, leases, watches];
+const ALL: readonly MakeWorkers[] = [registers, lists, txns, locks, ...KINDS, leases, watches, visits];
 
 /**
  * What a client process does: either everything, as one client, or only locks, as several clients with separate
@@ -23,7 +24,7 @@ const ALL: readonly MakeWorkers[] = [registers, lists, txns, locks, ...KINDS, le
 export const LOADS = {
   all: { workloads: ALL, clients: 1 },
   upgrade: { workloads: [...ALL, pastReads], clients: 1 },
-  locks: { workloads: [lockUsers({ locks: 10, users: 1, holdMsMax: 100 }), ...KINDS], clients: 5 },
+  locks: { workloads: [lockUsers({ locks: 10, users: 1, holdMsMax: 100 }), ...KINDS, visits], clients: 5 },
 } as const;
 
 export type LoadName = keyof typeof LOADS;

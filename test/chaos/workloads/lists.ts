@@ -21,8 +21,8 @@ function keyOf(r: number, i: number): string {
 
 export const lists: MakeWorkers = (client) => {
   const writers: readonly Pick<KvClient, 'name' | 'put'>[] = [
-    new RepeatingWriter(`${client.name}.repeats1`, client.endpoints),
-    new RepeatingWriter(`${client.name}.repeats2`, client.endpoints),
+    new RepeatingWriter(`${client.name}.repeats1`, client.endpoints, client.access),
+    new RepeatingWriter(`${client.name}.repeats2`, client.endpoints, client.access),
     new SdkKv(`${client.name}.appends`, client.hasty),
     client.raw,
   ];

@@ -3,13 +3,18 @@ import type { Random } from '@remora/base';
 import type { RemoraClient } from 'remora';
 import type { RawKv } from '../clients/raw-kv.ts';
 import type { Journal } from '../journal/journal.ts';
+import type { Access } from '../users/access.ts';
+import type { Visitor } from '../users/rights.ts';
 
 export interface Client {
   /** Differs from that of any other client process, and of an earlier life of this one. */
   readonly name: string;
   readonly journal: Journal;
   readonly random: Random;
+  /** `host:port` each. */
   readonly endpoints: readonly string[];
+  /** Absent: plain text, and no users. */
+  readonly access: Access | undefined;
   /** With a time-out that a user would choose. */
   readonly remora: RemoraClient;
   /** With a time-out so short that outcomes stay unknown. */
@@ -19,9 +24,20 @@ export interface Client {
   /** The same, but it waits: its request is the first one that a node sees after it stood still. */
   readonly loyal: RawKv;
   readonly resource: Resource;
+  /** Absent: the cluster has no users. */
+  readonly visits: Visits | undefined;
   /** The highest revision in any answer. */
   newestRevision: number;
   pause(ms: number): Promise<void>;
+}
+
+/** Users whose rights change, in addition to the user of the load. */
+export interface Visits {
+  readonly visitors: readonly Visitor[];
+  /** The number of the newest acknowledged password. Undefined: there is no such user. */
+  password(user: string): number | undefined;
+  /** `password`: null for a certificate. @throws ServiceError */
+  connect(user: string, password: number | null): Promise<RemoraClient>;
 }
 
 /**

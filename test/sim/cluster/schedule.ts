@@ -63,10 +63,13 @@ function drawFaults(seed: number, options: ClusterOptions): readonly FaultEvent[
   ];
 }
 
-/** Only faults of these kinds, often. */
+/** Only faults of these kinds, often. Those that last for most of the run come once. */
 export function drawOnly(kinds: readonly string[], seed: number, options: ClusterOptions): readonly FaultEvent[] {
+  const alone = drawAlone(seed).filter(({ kind }) => kinds.includes(kind));
+  const others = kinds.filter((kind) => alone.every((event) => event.kind !== kind));
   const random = new SeededRandom(seedOf(seed, 0x0417));
-  return drawEvents(random, { faults: kinds.map(faultOf), rates: [8], weights: kinds.map(() => 1) }, options);
+  const frequent = { faults: others.map(faultOf), rates: [8], weights: others.map(() => 1) };
+  return [...alone, ...drawEvents(random, frequent, options)].sort((x, y) => x.atMs - y.atMs);
 }
 
 /** Each kind has a rate of its own in each run: many are absent, some are frequent. */

@@ -72,6 +72,11 @@ const FOUND_MAX = 5;
 const FOUND_TIMEOUT_MS = 1_000;
 /** How often a call is repeated with another token. */
 const REFUSALS_MAX = 1;
+/**
+ * How often a call is repeated on another connection after a node has refused one, on which it reads no call: the files
+ * of TLS may have changed since it was dialled.
+ */
+const RECONNECTS_MAX = 1;
 
 export class AdminConnection {
   readonly #options: Omit<AdminClientOptions, 'tls'>;
@@ -125,7 +130,7 @@ export class AdminConnection {
     request: Request,
     onLost: () => void = () => {},
   ): Promise<Response> {
-    for (let tries = 1, refusals = 0; ; tries++) {
+    for (let tries = 1, refusals = 0, reconnects = 0; ; tries++) {
       const client = await this.#connected();
       const token = await this.#tokenAt(client, tries);
       if (token instanceof ServiceError) continue; // Another node can log in.
@@ -138,10 +143,16 @@ export class AdminConnection {
           tries--;
           continue;
         }
-        if (isLost(error)) onLost();
+        const isRefused = isRefusedConnection(error);
+        if (isRefused) this.close();
+        if (isRefused && reconnects++ < RECONNECTS_MAX) {
+          tries--;
+          continue;
+        }
+        if (isLost(error) && !isRefused) onLost();
         const last = !isGone(error) || tries >= this.endpoints.length;
         if (!last || isSilent(error)) this.close();
-        if (last && isRefusedConnection(error)) throw await this.#unreached(this.endpoints);
+        if (last && isRefused) throw await this.#unreached(this.endpoints);
         if (last) throw this.#toServiceError(error);
       }
     }

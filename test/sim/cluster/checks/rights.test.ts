@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Rights, type Verdict } from './rights.ts';
 
 const BOUND_MS = 30;
@@ -83,3 +83,32 @@ test.each<Course>([
 function at(fromMs: number, verdict: Verdict): Course['call'] {
   return { fromMs, toMs: fromMs + 1, verdict };
 }
+
+describe('what comes to a user who asked earlier (RC4)', () => {
+  /** The right is revoked at 5, which is acknowledged at 10. */
+  function cameTo(sinceMs: number, atMs: number, calm = false): () => void {
+    let nowMs = 0;
+    const rights = new Rights(() => nowMs, BOUND_MS);
+    rights.begins('u');
+    if (calm) rights.allNodesReachMasters();
+    nowMs = 5;
+    const acknowledged = rights.changes('u', false);
+    if (atMs >= 10) {
+      nowMs = 10;
+      acknowledged();
+    }
+    nowMs = atMs;
+    return () => rights.cameTo('u', 'an event of a put', sinceMs);
+  }
+
+  test('is found if it began after the bound for the revocation', () => {
+    expect(cameTo(40, 50)).toThrow('an event of a put came to u; it began 0 ms after the bound');
+    expect(cameTo(11, 50, true)).toThrow('began 1 ms after the bound');
+  });
+
+  test('is right if it began before, or while the revocation is not acknowledged', () => {
+    expect(cameTo(39, 500)).not.toThrow();
+    expect(cameTo(9, 500, true)).not.toThrow();
+    expect(cameTo(6, 7, true)).not.toThrow();
+  });
+});

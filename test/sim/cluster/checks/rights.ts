@@ -5,7 +5,10 @@
  *      cut off from the masters `boundMs` later: no call that began after that is let in.
  * RC2. Nobody is refused who is allowed: no call of a user who had the right from `boundMs` before it began until it
  *      ended is refused as `PERMISSION_DENIED` or `UNAUTHENTICATED`.
- * RC3. When every node reaches the masters, RC1 and RC2 hold without `boundMs`.
+ * RC3. When every node reaches the masters, RC1, RC2 and RC4 hold without `boundMs`.
+ * RC4. Watches and waits for locks end with the right. From the end of the bound on, no user without the right sees a
+ *      change or is granted a lock, however long ago the request was let in: what comes to it began before that.
+ * RC5. When every node reaches the masters, watches and waits end soon after the revocation (lasting-rights.ts).
  *
  * While a change is made, and until the bound after it has passed, either answer is right.
  */
@@ -31,6 +34,8 @@ export class Rights {
   rightlyLetIn = 0;
   rightlyRefused = 0;
   either = 0;
+  /** Events and locks that came to users. */
+  came = 0;
 
   constructor(nowMs: () => number, boundMs: number) {
     this.#nowMs = nowMs;
@@ -82,6 +87,18 @@ export class Rights {
       if (right.allowed) this.rightlyLetIn++;
       else this.rightlyRefused++;
     };
+  }
+
+  /**
+   * RC4. An event, or a lock, came to a user who asked for it earlier: the put began, or the lock became free, at
+   * `sinceMs`. @throws Violation
+   */
+  cameTo(user: string, what: string, sinceMs: number): void {
+    this.came++;
+    const { allowed, certainFromMs } = this.#of(user);
+    if (allowed || certainFromMs === undefined || sinceMs < certainFromMs) return;
+    const text = `${what} came to ${user}; it began ${Math.round(sinceMs - certainFromMs)} ms after the bound for its revocation`;
+    throw new Violation('what is revoked is refused', text);
   }
 
   #of(user: string): Right {

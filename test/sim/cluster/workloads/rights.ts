@@ -7,10 +7,10 @@
  * RL2. A right is revoked in each way: the role of the user, the permissions of the role, the password, the user.
  * RL3. A call is repeated by nobody but the SDK, at the same gateway.
  * RL4. At the end, when every node reaches the masters, each client asks as each user at each gateway, after each
- *      change at once.
+ *      change at once. A revocation ends what is open there.
  */
 import { AUTH_TRUST_MS } from '@remora/auth';
-import { SeededRandom, ServiceError, sleep } from '@remora/base';
+import { SeededRandom, sleep } from '@remora/base';
 import type { AuthChange } from '@remora/protocol';
 import type { RemoraClient } from 'remora';
 import { seedOf } from '../../common/hash.ts';
@@ -22,6 +22,7 @@ import { type ClientLife, lifeOf } from '../sdk-client.ts';
 import { addUser, credentialsOf, newPassword, passwordOf, QUIET_MS } from '../users.ts';
 import type { World } from '../world.ts';
 import { think } from './ask.ts';
+import { type Lasting, LastingRights, unlessService, verdictOf } from './lasting-rights.ts';
 import type { MakeWorkload, Workload } from './workload.ts';
 
 /** RL1. */
@@ -116,6 +117,7 @@ class RightsLoad implements Workload {
   readonly #world: World;
   readonly #random: SeededRandom;
   readonly #rights: Rights;
+  readonly #lasting: LastingRights;
   readonly #gateways: readonly string[];
   #begun = false;
   /** Changes that are being made. */
@@ -127,6 +129,7 @@ class RightsLoad implements Workload {
     this.#world = world;
     this.#random = new SeededRandom(seedOf(world.seed, RIGHTS));
     this.#rights = new Rights(() => world.loop.monotonicMs(), boundMsOf(world.options));
+    this.#lasting = new LastingRights(world, this.#rights);
     this.#gateways = world.options.machines.filter(({ roles }) => roles.includes('gateway')).map(clientAddress);
   }
 
@@ -192,7 +195,7 @@ class RightsLoad implements Workload {
     const calls = 1 + life.random.int(CALLS_MAX);
     for (let i = 0; i < calls && !this.#world.resting; i++) {
       await think(this.#world, life, 1);
-      await this.#call(life, user, remora);
+      await this.#ask({ life, user, remora, key: keyOf(user), lock: user });
     }
     await remora.close();
   }
@@ -208,6 +211,17 @@ class RightsLoad implements Workload {
     } catch (error) {
       ended(verdictOf(error));
       return undefined;
+    }
+  }
+
+  async #ask(asked: Lasting & { readonly user: User }): Promise<void> {
+    switch (asked.life.random.int(6)) {
+      case 0:
+        return this.#lasting.watch(asked);
+      case 1:
+        return void (await this.#lasting.wait(asked));
+      default:
+        await this.#call(asked.life, asked.user, asked.remora);
     }
   }
 
@@ -228,7 +242,7 @@ class RightsLoad implements Workload {
     const key = keyOf(user);
     switch (life.random.int(6)) {
       case 0:
-        return { what: 'a put', ask: () => kv.put(key, life.name) };
+        return { what: 'a put', ask: () => kv.put(key, this.#lasting.beginning()) };
       case 1:
         return { what: 'a get', ask: () => kv.get(key) };
       case 2:
@@ -247,10 +261,34 @@ class RightsLoad implements Workload {
     this.#rights.allNodesReachMasters();
     await this.#askEverywhere();
     const way = this.#drawWay();
+    for (const each of WAYS) await this.#revokeAtRest(each);
     for (const allowed of [false, true]) {
       await this.#change('changing', allowed, way);
       await this.#askEverywhere();
     }
+  }
+
+  /** What is open at each gateway ends (RC5). */
+  async #revokeAtRest(way: Way): Promise<void> {
+    const open = await this.#openEverywhere('changing');
+    const revoked = await this.#lasting.open(open);
+    await this.#change('changing', false, way);
+    await revoked();
+    await this.#change('changing', true, way);
+    await Promise.all(open.map(({ remora }) => remora.close()));
+  }
+
+  /** Clients of each life at each gateway. */
+  async #openEverywhere(user: User): Promise<readonly Lasting[]> {
+    const each = this.#world.clients
+      .map(lifeOf)
+      .flatMap((life) => this.#gateways.map((gateway) => ({ life, gateway })));
+    const found = await Promise.all(
+      each.map(async ({ life, gateway }) => ({ life, remora: await this.#connected(life, user, gateway) })),
+    );
+    return found.flatMap(({ life, remora }) =>
+      remora === undefined ? [] : [{ life, user, remora, key: keyOf(user), lock: user }],
+    );
   }
 
   async #askEverywhere(): Promise<void> {
@@ -280,6 +318,8 @@ class RightsLoad implements Workload {
       'attempts of strangers to renew': this.#world.owners.tried,
       'owners of sessions checked': this.#world.owners.checked,
       'rights asked for at rest': this.#atRest,
+      'events and locks that came to users': this.#rights.came,
+      'watches and waits ended at rest': this.#lasting.ended,
     };
   }
 }
@@ -290,14 +330,4 @@ async function takeLock(life: ClientLife, remora: RemoraClient, name: string): P
   await sleep(life.clock, life.random.int(LOCK_MS_MAX));
   // The right may be gone by now; the lock goes with the session.
   await held.release().catch(unlessService);
-}
-
-function unlessService(error: unknown): void {
-  if (!(error instanceof ServiceError)) throw error;
-}
-
-function verdictOf(error: unknown): Verdict {
-  if (!(error instanceof ServiceError)) throw error;
-  const isRefusal = error.code === 'PERMISSION_DENIED' || error.code === 'UNAUTHENTICATED';
-  return isRefusal ? 'refused' : 'neither';
 }
