@@ -20,7 +20,7 @@ With 'upgrade' (npm run test:upgrade) the nodes change between two releases, up,
   --list          names all kinds of faults, and ends
   --dir DIR       where data, logs, journals and the report go (default: a new one in .remora/chaos)
   --judge DIR     judge the journals of a run that was kept, again, and end
-  --auth          with TLS, authentication and users whose rights change (default: with one seed in four, but not with 'ranges')
+  --auth          with TLS, authentication and users whose rights change (default: with one seed in four, but not with 'ranges' and 'upgrade')
   --no-auth       without
   --keep          keep data, logs and journals also of a run in which all is well
 Ends with 0: every promise held; 1: one did not, or could not be decided; 2: not to be run like this.
@@ -113,7 +113,9 @@ function authOf(given: {
   if (auth && noAuth) throw new Error('--auth and --no-auth contradict one another');
   // The proxies that kill gateways read the frames of nodes.
   if (auth && course === 'changes') throw new Error("--auth: 'ranges' reads what nodes send, so it runs without TLS");
-  return auth || (!noAuth && course !== 'changes' && seed % AUTH_SEEDS === AUTH_SEED);
+  if (auth && course === 'upgrade') throw new Error("--auth: 'upgrade' lays out nodes without certificates");
+  const isPlain = course === 'changes' || course === 'upgrade';
+  return auth || (!noAuth && !isPlain && seed % AUTH_SEEDS === AUTH_SEED);
 }
 
 function whole(name: string, text: string | undefined): number | undefined {
