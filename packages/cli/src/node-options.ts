@@ -120,20 +120,20 @@ export const nodeSchema = defineOptions({
     initialCluster: {
       type: list(member(), { maxLength: 9 }),
       default: [],
-      desc: 'Founding members and their peer addresses (n1=10.0.0.1:7481,n2=...), identical on all of them. Without it and without --join, the node forms a cluster by itself.',
+      desc: 'Founding members and their peer addresses (n1=10.0.0.1:7481,n2=...), identical on all of them at the first start. Later only hints where to look for nodes that have moved. Without it and without --join, the node forms a cluster by itself.',
       group: 'Cluster',
     },
     ...foundingOptions,
     clusterToken: {
       type: string({ placeholder: '<token>', maxLength: 128 }),
       default: 'remora',
-      desc: 'Identifies the cluster. Give each cluster its own token, so that nodes of different clusters refuse each other.',
+      desc: 'Makes the id of a new cluster unique, together with --initial-cluster. Give each cluster its own token, so that nodes of different clusters refuse each other. Used only to found a cluster.',
       group: 'Cluster',
     },
     join: {
       type: list(address(), { maxLength: 100 }),
       default: [],
-      desc: 'Peer addresses of nodes of a running cluster, which this node joins.',
+      desc: 'Peer addresses of nodes of a running cluster, which a new node joins. A node that has data looks there for nodes that have moved. A DNS name may have several addresses; all of them are tried.',
       group: 'Cluster',
     },
     peerProxies: {

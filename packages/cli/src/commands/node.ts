@@ -1,5 +1,5 @@
 import { kebabName, OWN_UMASK, parseOptions } from '@remora/base';
-import { createPinoLogger, type LevelledLogger } from '@remora/base/node';
+import { createPinoLogger } from '@remora/base/node';
 import { Command } from 'commander';
 import { parseConfig, readConfigFile } from '../config-file.ts';
 import { CommandError, exitCode } from '../exit-codes.ts';
@@ -7,6 +7,7 @@ import type { RunningNode, StartNode } from '../node/running-node.ts';
 import { type NodeOptions, nodeSchema } from '../node-options.ts';
 import { addSchemaFlags, schemaFlags } from '../schema-flags.ts';
 import { aborted, type Shell, stopSignal } from '../shell.ts';
+import { OptionReloads } from './option-reloads.ts';
 
 const EXAMPLES = `
 Examples:
@@ -72,9 +73,10 @@ export function showOptions(options: NodeOptions): string {
 async function runNode(options: NodeOptions, startNode: StartNode, readOptions: () => NodeOptions): Promise<number> {
   process.umask(OWN_UMASK);
   const logger = createPinoLogger({ level: options.logLevel, pretty: options.logFormat === 'pretty' });
+  const reloads = new OptionReloads(options, readOptions, logger);
   let running: RunningNode | undefined;
   const { signal, dispose } = stopSignal(() => {
-    reload(options, readOptions, { logger, node: running });
+    reloads.reload(running);
     return true;
   });
   // A joining node has only timers, which do not keep the process alive.
@@ -87,10 +89,13 @@ async function runNode(options: NodeOptions, startNode: StartNode, readOptions: 
     });
     if (node === undefined) return exitCode('ok');
     running = node;
-    const failure = node.failed.catch((error: unknown) => ({ error }));
+    // The only place that logs it, even if the node is already stopping.
+    const failure = node.failed.catch((error: unknown) => {
+      logger.error({ error }, 'the node cannot continue');
+      return { error };
+    });
     const end = await Promise.race([failure, aborted(signal)]);
     if (typeof end === 'object') {
-      logger.error({ error: end.error }, 'the node cannot continue');
       // At once: its ports and timers would keep the process and a broken node running. The log has everything that
       // counts.
       process.exit(exitCode(end.error instanceof CommandError ? end.error.exit : 'internal'));
@@ -103,35 +108,6 @@ async function runNode(options: NodeOptions, startNode: StartNode, readOptions: 
     clearInterval(alive);
     dispose();
   }
-}
-
-/** Options that SIGHUP changes in a running process. */
-const RELOADED: ReadonlySet<string> = new Set(['logLevel', 'initialCluster', 'peerProxies']);
-
-/** SIGHUP: takes over what may change in a running process, and names what waits for a restart. */
-function reload(
-  before: NodeOptions,
-  readOptions: () => NodeOptions,
-  { logger, node }: { readonly logger: LevelledLogger; readonly node: RunningNode | undefined },
-): void {
-  let options: NodeOptions;
-  try {
-    options = readOptions();
-  } catch (error) {
-    logger.error({ error: String(error) }, 'the options cannot be read again, and stay as they are');
-    options = before;
-  }
-  logger.level = options.logLevel;
-  logger.info({ logLevel: options.logLevel }, 'SIGHUP: reading files and options again');
-  const differing = Object.keys(nodeSchema.definitions).filter((option) => !isSame(option, before, options));
-  const waiting = differing.filter((option) => !RELOADED.has(option)).map((option) => `--${kebabName(option)}`);
-  if (waiting.length > 0) logger.warn({ options: waiting }, 'these options have changed; restart the node to use them');
-  void node?.reload(options);
-}
-
-function isSame(option: string, before: NodeOptions, now: NodeOptions): boolean {
-  const key = option as keyof NodeOptions;
-  return JSON.stringify(before[key]) === JSON.stringify(now[key]);
 }
 
 /** How long after a stop the process may still write its output. */

@@ -255,8 +255,9 @@ class Node implements AssembledNode {
       return handOver(seat.master === undefined ? groups : [seat.master.group, ...groups], clock);
     };
     this.#closers.add('leaderships returned by their previous holders', () => this.#handOverAll());
-    this.#startAgent(descriptor, finder, { store, seat, health, founding });
-    this.#tellAddress(descriptor, dialer);
+    const hasMoved = this.#hasMoved(descriptor);
+    const onFirstView = (view: ClusterView): void => (hasMoved ? this.#tellAddress(view, dialer) : undefined);
+    this.#startAgent(descriptor, finder, { store, seat, health, founding, onFirstView });
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
       ...{
@@ -431,13 +432,17 @@ class Node implements AssembledNode {
     if (address !== undefined) this.#cluster.addresses.told(nodeId, address);
   }
 
-  /** A node that has moved calls all nodes that it knows once: they learn where it is (peer-addresses.ts PA5). */
-  #tellAddress({ peerAddress }: NodeDescriptor, dialer: ClosableDialer): void {
-    const { knownNodes } = this.#parts.records;
-    const own = knownNodes.find(({ nodeId }) => nodeId === this.#nodeId);
-    if (own === undefined || own.peerAddress === peerAddress) return;
-    for (const { nodeId, removed } of knownNodes) {
-      if (!removed) dialer.channel(nodeId).call(masterView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, () => undefined);
+  /** Whether the masters last knew this node at another address. */
+  #hasMoved({ peerAddress }: NodeDescriptor): boolean {
+    const own = this.#parts.records.knownNodes.find(({ nodeId }) => nodeId === this.#nodeId);
+    return own !== undefined && own.peerAddress !== peerAddress;
+  }
+
+  /** Calls every node once, which so learns where this one is (peer-addresses.ts PA5). */
+  #tellAddress({ nodes }: ClusterView, dialer: ClosableDialer): void {
+    const others = nodes.filter(({ descriptor, state }) => state !== 'removed' && descriptor.nodeId !== this.#nodeId);
+    for (const { descriptor } of others) {
+      dialer.channel(descriptor.nodeId).call(masterView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, () => undefined);
     }
   }
 
@@ -583,9 +588,10 @@ class Node implements AssembledNode {
       readonly seat: MasterReplica;
       readonly health: NodeHealth;
       readonly founding: FoundingPlan | undefined;
+      readonly onFirstView: (view: ClusterView) => void;
     },
   ): void {
-    const { store, seat, health, founding } = parts;
+    const { store, seat, health, founding, onFirstView } = parts;
     const { clock, random, logger, options, platform } = this.#parts;
     const agent = new NodeAgent(
       {
@@ -608,6 +614,7 @@ class Node implements AssembledNode {
         onView: (view, incarnations) => {
           const isFirst = this.#cluster.view === undefined;
           this.#cluster.learn(view, incarnations);
+          if (isFirst) onFirstView(view);
           if (isFirst && this.#isFounded()) this.#sayIgnored();
           this.#exposure.look();
         },

@@ -403,7 +403,6 @@ export class OverlayEngine implements Engine {
     const error = cause instanceof Error ? cause : new Error(String(cause));
     if (this.#closing !== undefined && this.#running === undefined) return error; // a read cut short by close
     this.#failure = error;
-    this.#deps.logger.error({ error: error.message }, 'the storage engine failed');
     this.#deps.onFailure(error);
     return error;
   }

@@ -491,11 +491,6 @@ class Host implements NodeRaftHost {
     if (this.#state === 'stopped') return;
     this.#failed = true;
     this.#halt();
-    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#logger.error(
-      { error: text },
-      'raft has stopped: an invariant broke or the disk failed; restart this process',
-    );
     this.#given.onFatal(error);
   }
 
