@@ -44,7 +44,8 @@ export interface Gauge {
 }
 
 export interface Histogram {
-  observe(value: number): void;
+  /** `times`: how often, for a value that stands for several (a sample). */
+  observe(value: number, times?: number): void;
   labels(...values: readonly string[]): Histogram;
 }
 

@@ -279,7 +279,7 @@ export const nodeSchema = defineOptions({
     slowRequest: {
       type: durationMs({ min: 0, max: 60_000 }),
       default: 1_000,
-      desc: 'Requests, commits and synced writes to the log that take this long are logged as warnings, with where the time went; at most one line of each kind a minute. 0: none.',
+      desc: 'Requests, commits and synced writes to the log that take this long are logged as warnings, with where the time went; at most one line of each kind a minute. Below 200ms, only a sample of requests is logged. 0: none.',
       group: 'Logging',
     },
     logFormat: {

@@ -122,8 +122,8 @@ export class FastHistogram extends Tally implements Histogram {
     if (labels.length === 0) this.#series.of([]);
   }
 
-  observe(value: number): void {
-    this.#series.of([]).observe(value);
+  observe(value: number, times?: number): void {
+    this.#series.of([]).observe(value, times);
   }
 
   labels(...values: readonly string[]): Histogram {
@@ -154,12 +154,12 @@ class HistogramSeries implements Histogram {
     this.counts = new Array<number>(bounds.length + 1).fill(0);
   }
 
-  observe(value: number): void {
+  observe(value: number, times = 1): void {
     const bounds = this.#bounds;
     let bucket = 0;
     while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket++;
-    this.counts[bucket] = (this.counts[bucket] as number) + 1;
-    this.sum += value;
+    this.counts[bucket] = (this.counts[bucket] as number) + times;
+    this.sum += value * times;
   }
 
   labels(): never {

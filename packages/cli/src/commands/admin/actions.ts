@@ -31,7 +31,7 @@ export function logLevelCommand(shell: Shell): Command {
   const command = new Command('log-level')
     .summary("Shows or changes the level of a node's log.")
     .description(
-      "Shows the level of a node's log, or changes it until the node ends: --log-level applies again after a restart.",
+      "Shows the level of a node's log, or changes it until the node restarts or gets SIGHUP: then --log-level applies again.",
     )
     .argument('<node>', 'id or name of the node')
     .argument('[level]', `the lowest level that is logged: ${LOG_LEVELS.join(', ')}`, flagReader(oneOf(LOG_LEVELS)))

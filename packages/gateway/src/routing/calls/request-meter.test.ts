@@ -33,12 +33,12 @@ test('requests are counted by kind', async () => {
     ignoreValue: false,
     ignoreLease: false,
   } as const;
-  meter.ended({ kind: 'command', command: { type: 'kv', op: put } as never }, 2);
-  meter.ended({ kind: 'command', command: { type: 'lock', command: { type: 'forget', lock } } as never }, 2);
-  meter.ended({ kind: 'command', command: { type: 'noop' } }, 2);
-  meter.ended({ kind: 'query', query: { type: 'status' }, notBefore: 0 }, 30);
-  meter.ended({ kind: 'recall', command: { type: 'noop' } }, 2);
-  meter.ended(undefined, 20_000);
+  meter.ended({ kind: 'command', command: { type: 'kv', op: put } as never }, 2, 1);
+  meter.ended({ kind: 'command', command: { type: 'lock', command: { type: 'forget', lock } } as never }, 2, 1);
+  meter.ended({ kind: 'command', command: { type: 'noop' } }, 2, 1);
+  meter.ended({ kind: 'query', query: { type: 'status' }, notBefore: 0 }, 30, 1);
+  meter.ended({ kind: 'recall', command: { type: 'noop' } }, 2, 1);
+  meter.ended(undefined, 20_000, 1);
   const text = await metrics.render();
   const counts = [...text.matchAll(/^remora_request_seconds_count{kind="(\w+)"} (\d+)$/gm)].map(([, kind]) => kind);
   expect(counts.sort()).toEqual(['forget', 'noop', 'put', 'recall', 'status', 'unsent']);
@@ -61,6 +61,15 @@ test('of each kind of slow requests one line is logged in a minute (RM3)', () =>
     [{ kind: 'unsent', ...fields }, 'a request was slow'],
     [{ kind: 'noop', ...fields, unlogged: 1 }, 'a request was slow'],
   ]);
+});
+
+test('one of eight usual requests is measured, and counts eight times (RM2)', async () => {
+  const { metrics, meter } = bed();
+  const weights = Array.from({ length: 24 }, () => meter.weight());
+  expect(weights.filter((weight) => weight > 0)).toEqual([8, 8, 8]);
+  for (const weight of weights) if (weight > 0) meter.ended(undefined, 500, weight);
+  expect(await metrics.render()).toContain('remora_request_seconds_count{kind="unsent"} 24');
+  expect(await metrics.render()).toContain('remora_request_seconds_sum{kind="unsent"} 12');
 });
 
 test('with 0, no request is slow', () => {

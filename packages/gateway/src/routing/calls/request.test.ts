@@ -55,13 +55,16 @@ class CallBed {
   readonly inFlight = nothingInFlight();
   /** What the meter was told. */
   readonly measured: string[] = [];
+  /** Of usual requests. */
+  weight = 0;
   slow: RequestTimes | undefined;
 
   /** Requests of a second and more are slow. */
-  get #meter(): Pick<RequestMeter, 'slowMs' | 'ended' | 'slow'> {
+  get #meter(): Pick<RequestMeter, 'slowMs' | 'weight' | 'ended' | 'slow'> {
     return {
       slowMs: 1_000,
-      ended: (body, tookMs) => this.measured.push(`${body?.kind} ${Math.round(tookMs)} ms`),
+      weight: () => this.weight,
+      ended: (body, tookMs, weight) => this.measured.push(`${weight} × ${body?.kind} ${Math.round(tookMs)} ms`),
       slow: (_body, times) => {
         this.slow = times;
       },
@@ -158,9 +161,11 @@ describe('is measured', () => {
     bed.begin();
     bed.clock.advance(10_000);
     expect(bed.outcome).toBe('ok 7');
-    expect(bed.measured).toEqual([expect.stringMatching(/^command 10\d\d ms$/)]);
-    expect(bed.slow).toMatchObject({ requestId: 'r1', rangeId: 2, node: 1, attempts: 2, searchedMs: 0, code: 'OK' });
-    expect(bed.slow?.lastAttemptMs).toBeLessThan(100);
+    expect(bed.measured).toEqual([`1 × command ${bed.endedMs - 5_000} ms`]);
+    expect(bed.slow).toMatchObject({ requestId: 'r1', rangeId: 2, node: 1, code: 'OK' });
+    expect(bed.slow?.attempts).toBeGreaterThanOrEqual(bed.sent.length);
+    expect(bed.slow?.searchedMs).toBeLessThan(10); // Its leader was not known at the beginning.
+    expect(bed.slow?.lastAttemptMs).toBe(1); // As long as the answer took.
   });
 
   test('also while no leader is known', () => {
@@ -176,17 +181,22 @@ describe('is measured', () => {
     expect(bed.slow?.searchedMs).toBeGreaterThan(1_900);
   });
 
-  test('unless it waits for something to happen, or was fast', () => {
+  test('unless it waits for something to happen', () => {
     const bed = new CallBed();
     bed.answers = [reply(7)];
     bed.begin({ awaits: true });
     bed.clock.advance(10_000);
     expect([bed.outcome, bed.measured]).toEqual(['ok 7', []]);
-    const fast = new CallBed();
-    fast.answers = [reply(7)];
-    fast.begin();
-    fast.clock.advance(10_000);
-    expect([fast.measured.length, fast.slow]).toEqual([1, undefined]);
+  });
+
+  test.each([0, 8])('as often as the meter says, if it is usual: %s', (weight) => {
+    const bed = new CallBed();
+    bed.weight = weight;
+    bed.answers = [error('LEASE_NOT_FOUND')];
+    bed.routes.learnInfo({ rangeId: 2, leaderNode: 1, rangeTimeMs: RANGE_TIME_MS, revision: 1, term: 4 }, 1);
+    bed.begin();
+    bed.clock.advance(10_000);
+    expect([bed.measured, bed.slow]).toEqual([weight === 0 ? [] : ['8 × command 1 ms'], undefined]);
   });
 });
 

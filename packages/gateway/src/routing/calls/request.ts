@@ -33,7 +33,7 @@ export interface RequestDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly inFlight: BackendInFlight;
-  readonly meter?: Pick<RequestMeter, 'slowMs' | 'ended' | 'slow'> | undefined;
+  readonly meter?: Pick<RequestMeter, 'slowMs' | 'weight' | 'ended' | 'slow'> | undefined;
 }
 
 export interface RoutedRequest {
@@ -96,12 +96,13 @@ export class RoutedCall implements Awaited {
   readonly #deps: RequestDeps;
   readonly #request: RoutedRequest;
   readonly #completion: RequestCompletion;
-  readonly #startMs: number;
   readonly #endsMs: number;
   /** How long it has waited for a leader. */
   #searchedMs = 0;
   /** When the latest attempt was sent, if it is not the first. */
   #sentMs = 0;
+  /** An attempt took unusually long (`SlowAnswers`). */
+  #wasSlow = false;
   #deadlineMs: number | undefined;
   #body: RangeRequest['body'] | undefined;
   #attempts = 0;
@@ -122,8 +123,7 @@ export class RoutedCall implements Awaited {
     this.#deps = deps;
     this.#request = request;
     this.#completion = completion;
-    this.#startMs = deps.clock.monotonicMs();
-    this.#endsMs = this.#startMs + request.timeoutMs;
+    this.#endsMs = deps.clock.monotonicMs() + request.timeoutMs;
     this.#deadlineMs = request.command ? request.deadlineMs : 0;
   }
 
@@ -278,7 +278,8 @@ export class RoutedCall implements Awaited {
   }
 
   #unwatch(): void {
-    if (this.#slowId !== 0) this.#deps.slow.forget(this.#slowId);
+    if (this.#slowId === 0) return;
+    if (this.#deps.slow.forget(this.#slowId)) this.#wasSlow = true;
     this.#slowId = 0;
   }
 
@@ -443,9 +444,13 @@ export class RoutedCall implements Awaited {
   #measure(error: ServiceError | undefined): void {
     const { meter, clock } = this.#deps;
     if (meter === undefined) return;
+    const isUsual = this.#attempts === 1 && !this.#wasSlow && this.#searchedMs === 0;
+    const weight = isUsual ? meter.weight() : 1;
+    if (weight === 0) return;
     const nowMs = clock.monotonicMs();
-    const tookMs = nowMs - this.#startMs;
-    meter.ended(this.#body, tookMs);
+    const startMs = this.#endsMs - this.#request.timeoutMs;
+    const tookMs = nowMs - startMs;
+    meter.ended(this.#body, tookMs, weight);
     if (tookMs < meter.slowMs) return;
     meter.slow(this.#body, {
       tookMs,
@@ -454,7 +459,7 @@ export class RoutedCall implements Awaited {
       node: this.#node,
       attempts: this.#attempts,
       searchedMs: this.#searchedMs,
-      lastAttemptMs: this.#range === undefined ? 0 : nowMs - (this.#sentMs || this.#startMs),
+      lastAttemptMs: this.#range === undefined ? 0 : nowMs - (this.#sentMs || startMs),
       code: error?.code ?? 'OK',
     });
   }

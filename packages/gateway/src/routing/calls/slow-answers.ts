@@ -59,11 +59,12 @@ export class SlowAnswers {
     return id;
   }
 
-  forget(id: number): void {
+  /** Returns whether it took unusually long: that is known of every request, without a reading of the clock. */
+  forget(id: number): boolean {
     this.#watched.delete(id);
-    if (this.#slow.size === 0) return;
+    if (this.#slow.size === 0) return false;
     this.#slow.get(id)?.stopSearch?.();
-    this.#slow.delete(id);
+    return this.#slow.delete(id);
   }
 
   #arm(): void {
