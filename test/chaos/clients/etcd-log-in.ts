@@ -1,5 +1,5 @@
 import { type ChannelCredentials, Metadata } from '@grpc/grpc-js';
-import { AuthClient } from '@remora/protocol/etcd';
+import { AuthClient } from '@remora/protocol/grpc-clients';
 import type { Access } from '../users/access.ts';
 
 const TIMEOUT_MS = 5_000;

@@ -4,11 +4,11 @@ import {
   Compare_CompareResult,
   Compare_CompareTarget,
   DeleteRangeRequest,
-  KVClient,
   PutRequest,
   RangeRequest,
   type TxnRequest,
 } from '@remora/protocol/etcd';
+import { KVClient } from '@remora/protocol/grpc-clients';
 import type { Access } from '../users/access.ts';
 import { EtcdLogIn } from './etcd-log-in.ts';
 import { done, type KvClient, type Outcome, UNKNOWN } from './kv-client.ts';

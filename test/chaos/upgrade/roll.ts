@@ -10,7 +10,8 @@
  */
 import type { Random } from '@remora/base';
 import { ServiceError } from '@remora/base';
-import { AdminClient, connect } from 'remora';
+import { connect } from 'remora';
+import { AdminClient } from 'remora/admin';
 import { type Finding, violation } from '../../checkers/index.ts';
 import { eventually } from '../../e2e/eventually.ts';
 import type { RangeDesk } from '../changes/range-desk.ts';

@@ -11,7 +11,7 @@
  *      every node, also on one that was cut off meanwhile (docs/how-to/cluster/users-and-permissions.md).
  */
 import { type Random, ServiceError } from '@remora/base';
-import { AdminClient, type AuthChangeRequest } from 'remora';
+import { AdminClient, type AuthChangeRequest } from 'remora/admin';
 import { pause } from '../../e2e/eventually.ts';
 import type { Journal } from '../journal/journal.ts';
 import { type Access, connectOptions } from './access.ts';
