@@ -19,7 +19,7 @@ const deadlineMs = fc.oneof(
   fc.nat(300),
   fc.nat(70_000),
   fc.maxSafeInteger().map(Math.abs),
-  fc.double({ min: 0, max: 1e12 }),
+  fc.double({ min: 0, max: 1e12, noNaN: true }),
 );
 
 test('an outcome that is copied with another deadline has the bytes of one that was added with it', () => {
