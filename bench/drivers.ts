@@ -1,7 +1,9 @@
 /** The operations that are measured, through the SDK and through etcd's own API. */
+
 import { readFileSync } from 'node:fs';
 import { Metadata, type ServiceError } from '@grpc/grpc-js';
-import { type KVClient, PutRequest, RangeRequest, type v3lockpb } from '@remora/protocol/etcd';
+import { PutRequest, RangeRequest, type v3lockpb } from '@remora/protocol/etcd';
+import type { KVClient } from '@remora/protocol/grpc-clients';
 import { connect, type HeldLock } from 'remora';
 import { kvClient, leaseClient, lockClient } from '../test/support/etcd-clients.ts';
 import type { LoadArguments } from './load-spec.ts';

@@ -2,11 +2,13 @@
  * A cluster with TLS at all ports and authentication on. Clients come as a user that is not root, and that may use all
  * keys and locks: the SDK by a client certificate, h2load by a token.
  */
+
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';
-import { AuthClient, type AuthenticateResponse } from '@remora/protocol/etcd';
+import type { AuthenticateResponse } from '@remora/protocol/etcd';
+import { AuthClient } from '@remora/protocol/grpc-clients';
 import type { Access, ProcessCluster } from './process-cluster.ts';
 import { type RemoraSettings, remora } from './servers.ts';
 

@@ -1,5 +1,6 @@
 /** What the cases have in common: a cluster, a client, and what an administrator does to it. */
-import { AdminClient, connect, type RangeChangeRequest, type RemoraClient } from 'remora';
+import { connect, type RemoraClient } from 'remora';
+import { AdminClient, type RangeChangeRequest } from 'remora/admin';
 import { eventually } from '../../test/e2e/eventually.ts';
 import { type Cluster, type ClusterOptions, withCluster } from '../../test/e2e/harness.ts';
 import { type CaseContext, numbersOf } from '../raft/case.ts';

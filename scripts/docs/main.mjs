@@ -21,5 +21,5 @@ await must(
     env: { ...process.env, REWRITE: '1' },
   },
 );
-const { SDK_PAGE, sdkPage } = await import('./sdk-page.mjs');
-writeFileSync(join(root, SDK_PAGE), await sdkPage());
+const { SDK_PAGES, sdkPage } = await import('./sdk-page.mjs');
+for (const page of SDK_PAGES) writeFileSync(join(root, page.path), await sdkPage(page));

@@ -1,4 +1,4 @@
-// The page of the SDK's methods: what TypeDoc makes of the docstrings in packages/client, as one page of Markdown.
+// The pages of the SDK's methods: what TypeDoc makes of the docstrings in packages/client, a page for each entry.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -10,39 +10,53 @@ import { promisify } from 'node:util';
 const HERE = dirname(fileURLToPath(import.meta.url));
 const TYPEDOC = join(dirname(createRequire(import.meta.url).resolve('typedoc/package.json')), 'bin/typedoc');
 
-export const SDK_PAGE = 'docs/reference/sdk-methods.md';
+export const SDK_PAGES = [
+  {
+    path: 'docs/reference/sdk-methods.md',
+    entry: '../../packages/client/src/index.ts',
+    title: 'Methods of the SDK',
+    intro:
+      '[The SDK](sdk.md) explains how to connect, and what all methods share. The [how-to pages](../README.md#how-to) ' +
+      'show them at work.',
+  },
+  {
+    path: 'docs/reference/sdk-admin.md',
+    entry: 'admin.ts',
+    title: 'The administration client',
+    intro: '`remora/admin` is the part of [the SDK](sdk.md#administration) that administers clusters.',
+  },
+];
 
 /**
  * Takes about ten seconds of a processor. Everything must have been generated: protobuf code is part of what is read.
  */
-export async function sdkPage() {
+export async function sdkPage({ entry, title, intro }) {
   const out = mkdtempSync(join(tmpdir(), 'remora-typedoc-'));
+  const options = ['--options', join(HERE, 'typedoc.json'), '--entryPoints', join(HERE, entry), '--out', out];
   try {
-    await promisify(execFile)(process.execPath, [TYPEDOC, '--options', join(HERE, 'typedoc.json'), '--out', out], {
-      cwd: HERE,
-    });
-    return page(readFileSync(join(out, 'sdk-methods.md'), 'utf8'));
+    await promisify(execFile)(process.execPath, [TYPEDOC, ...options], { cwd: HERE });
+    return page(readFileSync(join(out, 'page.md'), 'utf8'), { title, intro });
   } finally {
     rmSync(out, { recursive: true, force: true });
   }
 }
 
 /** Programs make these themselves; objects of the other classes come from a client. */
-const CONSTRUCTED = ['ServiceError', 'LockStates'];
+const CONSTRUCTED = ['ServiceError', 'LockStates', 'AdminClient'];
 
 /** With a title, a note about where it comes from, and a list of the classes. */
-function page(text) {
-  const [, all = ''] = /^# remora\n+([\s\S]*)$/.exec(text) ?? [];
+function page(text, { title, intro }) {
+  const [, all = ''] = /^# .*\n+([\s\S]*)$/.exec(text) ?? [];
   if (all === '') throw new Error('TypeDoc wrote a page of another form');
   const body = withAnchors(withoutConstructors(all));
   const [, classes = ''] = /^## Classes$([\s\S]*?)^## /m.exec(body) ?? [];
   const anchors = anchorsOf(body);
   const names = [...classes.matchAll(/^### (\w+)$/gm)].map(([, name]) => `[${name}](#${anchors.get(name)})`);
-  const heading = `# Methods of the SDK
+  const heading = `# ${title}
 
 <!-- Generated from the code by \`npm run docs\`. Change the code, not this page. -->
 
-[The SDK](sdk.md) explains how to connect, and what all methods share. The [how-to pages](../README.md#how-to) show them at work.
+${intro}
 
 Classes: ${names.join(', ')}.`;
   return `${heading}\n\n${body.trimEnd()}\n`;

@@ -9,8 +9,9 @@ const LICENSE_FILE = /^(licen[cs]e|copying|notice)(\.|-|$)/i;
 /** The packages of others that esbuild put into a bundle, by name, from its metafile. */
 export function componentsOf(metafile) {
   const found = new Map();
-  for (const input of Object.keys(metafile.inputs)) {
-    if (!input.includes('node_modules/')) continue;
+  const contents = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs));
+  for (const [input, { bytesInOutput }] of contents) {
+    if (bytesInOutput === 0 || !input.includes('node_modules/')) continue;
     const dir = packageDirectory(join(root, input));
     found.set(dir, componentIn(dir));
   }

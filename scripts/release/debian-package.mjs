@@ -38,9 +38,10 @@ function writeTree(tree, { server, keep }) {
   }
   cpSync(server, lib, { recursive: true });
   mkdirSync(doc, { recursive: true });
-  for (const file of ['README.md', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt', 'sbom.cdx.json']) {
-    cpSync(join(lib, file), join(doc, file));
-    rmSync(join(lib, file));
+  const documents = ['README.md', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt', 'sbom.cdx.json', 'docs', 'deploy'];
+  for (const file of documents) {
+    cpSync(join(lib, file), join(doc, file), { recursive: true });
+    rmSync(join(lib, file), { recursive: true });
   }
   cpSync(join(lib, 'LICENSE'), join(doc, 'copyright'));
   rmSync(join(lib, 'LICENSE'));

@@ -1,27 +1,31 @@
-// `npm run pack:sdk [directory]`: makes the package `remora` as it is published, and a tarball of it.
+// The package `remora`: the SDK. `node scripts/release/sdk-package.mjs [directory]` makes it alone, from what is built.
 //
-// P1. One file for `import` and one for `require`, each with all of our own packages in it: what is published needs no
-//     other package of this workspace. Packages of others stay dependencies, in the versions that we have. The program
-//     of the thread that renews sessions stands beside them, where both look for it.
-// P2. Types are the compiler's, of our packages as well, once for each of the two: TypeScript takes a declaration for
-//     what the package next to it says that it is.
-// P3. Its documents link to nothing that is not in it.
-import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, posix, relative, resolve, sep } from 'node:path';
+// P1. Two entries, `remora` and `remora/admin`, each for `import` and for `require`. All that they need is in the
+//     package: it depends on no other, neither of this workspace nor of others. What both entries need is in files that
+//     both load, so that an error of one is an instance of the other's class. The program of the thread that renews
+//     sessions stands beside them, where both look for it.
+// P2. Types are the compiler's, of everything that is in the package, once for each of the two kinds: TypeScript takes
+//     a declaration for what the package next to it says that it is.
+// P3. Its documents link to nothing that is not in it (documents.mjs).
+// P4. `remora` loads nothing of what only `remora/admin` needs, such as protobuf.
+import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build as bundle } from 'esbuild';
-import { build } from '../build.mjs';
-import { readJson, root } from '../lib.mjs';
+import { root } from '../lib.mjs';
+import { billOfMaterials, componentsOf, licensesOf } from './components.mjs';
+import { documentOf } from './documents.mjs';
+import { common, pack, published, TARGET, writeJson } from './package-files.mjs';
+import { writeTypes } from './sdk-types.mjs';
 
 const SDK = 'packages/client';
-const OWN = /^@remora\//;
-/** Oldest Node that is supported: see `engines`. */
-const TARGET = 'node20';
+/** What is compiled into each file, without its ending. */
+const ENTRIES = { index: 'dist/index.js', admin: 'dist/admin.js', 'renewal-worker': 'dist/node/renewal-worker.js' };
 /** Documents of ours, and what they are called in the package. */
 const DOCUMENTS = new Map([
   ['reference/sdk.md', 'README.md'],
   ['reference/sdk-methods.md', 'methods.md'],
+  ['reference/sdk-admin.md', 'admin.md'],
   ['reference/errors.md', 'errors.md'],
   ['understand/locks.md', 'locks.md'],
 ]);
@@ -37,131 +41,71 @@ const OWN_URL = {
 export async function packSdk(directory) {
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
-  const used = await bundleBoth(directory);
+  const metafile = await bundleForImport(directory);
+  await bundleForRequire(directory, Object.keys(metafile.outputs));
   for (const format of ['esm', 'cjs']) writeTypes(join(directory, 'types', format), format);
-  cpSync(join(root, 'LICENSE'), join(directory, 'LICENSE'));
-  for (const [name, as] of DOCUMENTS) writeFileSync(join(directory, as), documentOf(name));
-  writeJson(join(directory, 'package.json'), manifest(used));
-  const [packed] = JSON.parse(
-    execFileSync('npm', ['pack', '--json', '--pack-destination', dirname(directory)], {
-      cwd: directory,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }).toString(),
-  );
-  return join(dirname(directory), packed.filename);
+  for (const file of common) cpSync(join(root, file), join(directory, file));
+  for (const [name, as] of DOCUMENTS) {
+    writeFileSync(
+      join(directory, as),
+      documentOf(name, (file) => DOCUMENTS.get(file)),
+    );
+  }
+  const bundled = componentsOf(metafile);
+  writeFileSync(join(directory, 'THIRD-PARTY-LICENSES.txt'), licensesOf(bundled));
+  writeFileSync(join(directory, 'sbom.cdx.json'), billOfMaterials(manifest(), bundled, []));
+  writeJson(join(directory, 'package.json'), manifest());
+  return pack(directory);
 }
 
-function manifest(used) {
-  const { name, version, description, license, engines } = readJson(join(SDK, 'package.json'));
-  const entry = (format, file) => ({ types: `./types/${format}/client/index.d.ts`, default: `./${file}` });
+function manifest() {
+  const types = (format, name) => `./types/${format}/client/${name}.d.ts`;
+  const entry = (name) => ({
+    import: { types: types('esm', name), default: `./${name}.js` },
+    require: { types: types('cjs', name), default: `./${name}.cjs` },
+  });
   return {
-    name,
-    version,
-    description,
-    license,
+    ...published(join(SDK, 'package.json')),
     type: 'module',
-    engines,
+    sideEffects: false,
     main: './index.cjs',
-    types: './types/cjs/client/index.d.ts',
-    exports: { '.': { import: entry('esm', 'index.js'), require: entry('cjs', 'index.cjs') } },
-    dependencies: Object.fromEntries([...used].sort().map((name) => [name, versionOf(name)])),
+    module: './index.js',
+    types: types('cjs', 'index'),
+    // For `moduleResolution: node10`, which does not read `exports`.
+    typesVersions: { '*': { admin: [types('cjs', 'admin')] } },
+    exports: { '.': entry('index'), './admin': entry('admin'), './package.json': './package.json' },
   };
 }
 
-/** P3. Of links to what is not in the package the words stay. */
-function documentOf(name) {
-  const text = readFileSync(join(root, 'docs', name), 'utf8');
-  return text.replace(/\[([^\]]+)\]\((?!https?:)([^)#]*)(#[^)]*)?\)/g, (link, words, file, anchor = '') => {
-    if (file === '') return link;
-    const there = DOCUMENTS.get(posix.join(posix.dirname(name), file));
-    return there === undefined ? words : `[${words}](${there}${anchor})`;
+/** P1, P4. Returns esbuild's account of what is in which file. */
+async function bundleForImport(directory) {
+  const { metafile } = await bundle({
+    ...{ bundle: true, platform: 'node', target: TARGET, format: 'esm', splitting: true, chunkNames: 'part-[hash]' },
+    entryPoints: Object.entries(ENTRIES).map(([out, file]) => ({ in: join(root, SDK, file), out })),
+    ...{ outdir: directory, absWorkingDir: root, metafile: true, logLevel: 'error' },
+  });
+  return metafile;
+}
+
+/** The same files for `require`. Only `import` loads the renewal thread's program. */
+async function bundleForRequire(directory, outputs) {
+  const files = outputs.map((output) => basename(output)).filter((file) => file !== 'renewal-worker.js');
+  const beside = {
+    name: 'files beside',
+    setup({ onResolve }) {
+      onResolve({ filter: /^\.\/[\w-]+\.js$/ }, ({ path, kind }) =>
+        kind === 'entry-point' ? undefined : { path: path.replace(/\.js$/, '.cjs'), external: true },
+      );
+    },
+  };
+  await bundle({
+    ...{ bundle: true, platform: 'node', target: TARGET, format: 'cjs', outExtension: { '.js': '.cjs' }, ...OWN_URL },
+    entryPoints: files.map((file) => ({ in: join(directory, file), out: basename(file, '.js') })),
+    ...{ outdir: directory, absWorkingDir: directory, plugins: [beside], logLevel: 'error' },
   });
 }
 
-/** As one of our packages has it; all have the same. */
-function versionOf(name) {
-  for (const folder of ['client', 'protocol', 'lock', 'base']) {
-    const version = readJson(join('packages', folder, 'package.json')).dependencies?.[name];
-    if (version !== undefined) return version;
-  }
-  throw new Error(`${name} is imported, and no package names it as a dependency`);
-}
-
-/** Gives the names of the packages that are imported. */
-async function bundleBoth(directory) {
-  const used = new Set();
-  const others = {
-    name: 'packages of others',
-    setup({ onResolve }) {
-      onResolve({ filter: /^[^./]/ }, ({ path }) => {
-        if (OWN.test(path) || path.startsWith(root)) return undefined;
-        if (!path.startsWith('node:')) used.add(/^(@[^/]+\/)?[^/]+/.exec(path)[0]);
-        return { path, external: true };
-      });
-    },
-  };
-  const outputs = [
-    { entry: 'dist/index.js', outfile: 'index.js', format: 'esm' },
-    { entry: 'dist/index.js', outfile: 'index.cjs', format: 'cjs', ...OWN_URL },
-    { entry: 'dist/node/renewal-worker.js', outfile: 'renewal-worker.js', format: 'esm' },
-  ];
-  for (const { entry, outfile, ...more } of outputs) {
-    await bundle({
-      entryPoints: [join(root, SDK, entry)],
-      outfile: join(directory, outfile),
-      ...more,
-      bundle: true,
-      platform: 'node',
-      target: TARGET,
-      plugins: [others],
-      logLevel: 'error',
-    });
-  }
-  return used;
-}
-
-/** Copies the declarations that those of the SDK lead to, with paths among them in place of our packages' names. */
-function writeTypes(directory, format) {
-  const entry = join(root, SDK, 'dist/index.d.ts');
-  const found = new Set([entry]);
-  for (const file of found) {
-    const text = readFileSync(file, 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '');
-    const rewritten = text.replace(/(from |import\()['"]([^'"]+)['"]/g, (whole, before, specifier) => {
-      const target = declarationOf(specifier, file);
-      if (target === undefined) return whole;
-      found.add(target);
-      const path = relative(dirname(placeOf(file)), placeOf(target))
-        .split(sep)
-        .join('/');
-      return `${before}'${path.startsWith('.') ? path : `./${path}`}'`.replace(/\.d\.ts'$/, ".js'");
-    });
-    const place = join(directory, placeOf(file));
-    mkdirSync(dirname(place), { recursive: true });
-    writeFileSync(place, rewritten);
-  }
-  writeJson(join(directory, 'package.json'), { type: format === 'esm' ? 'module' : 'commonjs' });
-}
-
-/** The file that an import means; undefined for packages of others. */
-function declarationOf(specifier, file) {
-  if (specifier.startsWith('.')) return resolve(dirname(file), specifier.replace(/\.[jt]s$/, '.d.ts'));
-  if (!OWN.test(specifier)) return undefined;
-  const [, folder, ...rest] = specifier.split('/');
-  const { exports } = readJson(join('packages', folder, 'package.json'));
-  return join(root, 'packages', folder, exports[['.', ...rest].join('/')].types);
-}
-
-/** `packages/base/dist/clock.d.ts` is published as `base/clock.d.ts`. */
-function placeOf(file) {
-  return relative(join(root, 'packages'), file).replace(`${sep}dist${sep}`, sep);
-}
-
-function writeJson(path, value) {
-  writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`);
-}
-
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  if (!existsSync(join(root, 'node_modules'))) throw new Error('run `npm run build` first');
-  await build();
+  if (!existsSync(join(root, SDK, 'dist'))) throw new Error('run `npm run build` first');
   console.log(await packSdk(resolve(process.argv[2] ?? join(root, 'dist/remora'))));
 }

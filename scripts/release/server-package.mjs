@@ -12,7 +12,8 @@ import { join } from 'node:path';
 import { build as bundle } from 'esbuild';
 import { readJson, root } from '../lib.mjs';
 import { billOfMaterials, componentIn, componentsOf, licensesOf } from './components.mjs';
-import { common, pack, TARGET, writeJson } from './package-files.mjs';
+import { copyDocuments } from './documents.mjs';
+import { common, pack, published, TARGET, writeJson } from './package-files.mjs';
 
 const NAME = 'remora-server';
 /** SV1: packages with native code, and the package that names each as its dependency. */
@@ -59,6 +60,7 @@ export async function packServer(directory) {
   chmodSync(join(directory, 'bin/remora.mjs'), 0o755);
   for (const file of common) cpSync(join(root, file), join(directory, file));
   cpSync(join(root, 'deploy/README.npm.md'), join(directory, 'README.md'));
+  copyDocuments(directory);
   writeFileSync(join(directory, 'THIRD-PARTY-LICENSES.txt'), licensesOf(bundled));
   writeFileSync(join(directory, 'sbom.cdx.json'), billOfMaterials(manifest, bundled, required));
   writeJson(join(directory, 'package.json'), manifest);
@@ -66,11 +68,14 @@ export async function packServer(directory) {
 }
 
 function manifestOf(required) {
-  const { version, license, engines, type, bin } = readJson('packages/cli/package.json');
+  const { type, bin } = readJson('packages/cli/package.json');
   const description = 'Remora: a lock service and a consistent key-value store. The server and the command line.';
   const dependencies = Object.fromEntries(required.map((component) => [component.name, component.version]));
   const bundledDependencies = Object.keys(dependencies);
-  return { name: NAME, version, description, license, type, engines, bin, dependencies, bundledDependencies };
+  return {
+    ...{ ...published('packages/cli/package.json'), name: NAME, description },
+    ...{ type, bin, dependencies, bundledDependencies },
+  };
 }
 
 /** Copies packages and all that they depend on into `node_modules` of `directory`; returns them as components. */

@@ -1,6 +1,7 @@
 import { credentials, type ServiceError as GrpcError } from '@grpc/grpc-js';
-import { KVClient, LeaseClient, LeaseGrantRequest, PutRequest, RangeRequest } from '@remora/protocol/etcd';
-import { LockClient, OpenSessionRequest } from '@remora/protocol/remora';
+import { LeaseGrantRequest, PutRequest, RangeRequest } from '@remora/protocol/etcd';
+import { KVClient, LeaseClient, RemoraLockClient } from '@remora/protocol/grpc-clients';
+import { OpenSessionRequest } from '@remora/protocol/remora';
 import { connect } from 'remora';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from './eventually.ts';
@@ -65,7 +66,7 @@ test('etcd’s API refuses what is above the limit, and only what it acknowledge
 
 test('leases and sessions are refused above the limit like anything else that begins', async () => {
   const leases = new LeaseClient(address, credentials.createInsecure());
-  const locks = new LockClient(address, credentials.createInsecure());
+  const locks = new RemoraLockClient(address, credentials.createInsecure());
   expectRefusals(
     await callUntilSomeAreLetIn((_i, reply) => leases.leaseGrant(LeaseGrantRequest.fromPartial({ TTL: 60n }), reply)),
   );

@@ -2,7 +2,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AdminClient, connect, type RemoraClient } from 'remora';
+import { connect, type RemoraClient } from 'remora';
+import { AdminClient } from 'remora/admin';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RemoraCommand } from './command.ts';
 import { jsonHere, runHere } from './command-line.ts';

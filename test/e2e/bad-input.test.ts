@@ -2,9 +2,10 @@ import { connect as connectSocket, type Socket } from 'node:net';
 import { Client, credentials, type ServiceError as GrpcError, Metadata } from '@grpc/grpc-js';
 import { dialFrames, nodeClock, OPENING, SeededRandom, type StreamEnd } from '@remora/base';
 import { PIPE_HELLO, RPC_PROTOCOL_VERSION, RPC_SERVICE } from '@remora/protocol';
-import { KVClient, PutRequest } from '@remora/protocol/etcd';
-import { LockClient } from '@remora/protocol/remora';
-import { AdminClient, connect, type RemoraClient } from 'remora';
+import { PutRequest } from '@remora/protocol/etcd';
+import { KVClient, RemoraLockClient } from '@remora/protocol/grpc-clients';
+import { connect, type RemoraClient } from 'remora';
+import { AdminClient } from 'remora/admin';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from './eventually.ts';
 import { Cluster } from './harness.ts';
@@ -122,7 +123,7 @@ describe('over gRPC', () => {
   const noCredentials = credentials.createInsecure();
 
   test('a lock is refused to a session that never was, and to an owner that does not hold it', async () => {
-    const locks = new LockClient(cluster.node(1).client, noCredentials);
+    const locks = new RemoraLockClient(cluster.node(1).client, noCredentials);
     try {
       const opened = await call<{ session: { id: bigint; incarnation: bigint } | undefined }>((done) =>
         locks.openSession({ ttlMs: 10_000n, attributes: {}, requestId: '', condition: undefined }, done),

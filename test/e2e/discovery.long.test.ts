@@ -5,7 +5,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { AdminClient, connect } from 'remora';
+import { connect } from 'remora';
+import { AdminClient } from 'remora/admin';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Run } from './command.ts';
 import { eventually } from './eventually.ts';

@@ -1,7 +1,5 @@
 import { type Client, Metadata, type ServiceError } from '@grpc/grpc-js';
 import {
-  type KVClient,
-  type LeaseClient,
   LeaseGrantRequest,
   type LeaseGrantResponse,
   LeaseRevokeRequest,
@@ -13,6 +11,7 @@ import {
   type v3electionpb,
   type v3lockpb,
 } from '@remora/protocol/etcd';
+import type { ElectionClient, EtcdLockClient, KVClient, LeaseClient } from '@remora/protocol/grpc-clients';
 import { expect } from 'vitest';
 import { electionClient, kvClient, leaseClient, lockClient } from '../support/etcd-clients.ts';
 
@@ -26,8 +25,8 @@ type Answer<Response> = (error: ServiceError | null, response: Response) => void
 
 /** Raw clients of one server, and the calls that the scenarios make, as promises. */
 class Recipes {
-  readonly election: v3electionpb.ElectionClient;
-  readonly #lock: v3lockpb.LockClient;
+  readonly election: ElectionClient;
+  readonly #lock: EtcdLockClient;
   readonly #kv: KVClient;
   readonly #lease: LeaseClient;
 

@@ -5,7 +5,7 @@
  * another rate (clock-comparison.test.ts), a range without leader and a follower behind (master-admin.test.ts).
  */
 import { fileURLToPath } from 'node:url';
-import { AdminClient } from 'remora';
+import { AdminClient } from 'remora/admin';
 import { afterEach, expect, test } from 'vitest';
 import { jsonHere } from './command-line.ts';
 import { eventually } from './eventually.ts';

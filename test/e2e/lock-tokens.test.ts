@@ -1,13 +1,14 @@
 /** The token of a lock's owner is a secret: no door shows it to anybody but the caller that got the grant. */
+
 import { credentials } from '@grpc/grpc-js';
 import { ownerId } from '@remora/lock';
-import { KVClient, RangeRequest } from '@remora/protocol/etcd';
+import { RangeRequest } from '@remora/protocol/etcd';
+import { KVClient, RemoraLockClient } from '@remora/protocol/grpc-clients';
 import {
   AcquireRequest,
   CheckRequest,
   ListRequest,
   ListSessionsRequest,
-  LockClient,
   ReleaseRequest,
   ShowRequest,
   ShowSessionRequest,
@@ -27,7 +28,7 @@ const [HOLDER, WAITER, HTTP] = SECRETS;
 
 let cluster: Cluster;
 let client: RemoraClient;
-let locks: LockClient;
+let locks: RemoraLockClient;
 let kv: KVClient;
 let session: string;
 let incarnation: number;
@@ -46,7 +47,7 @@ beforeAll(async () => {
   const held = shown.holders[0]?.owner.session;
   session = held?.lease.toString(16) ?? '';
   incarnation = held?.incarnation ?? 0;
-  locks = new LockClient(cluster.node(1).client, credentials.createInsecure());
+  locks = new RemoraLockClient(cluster.node(1).client, credentials.createInsecure());
   kv = new KVClient(cluster.node(1).client, credentials.createInsecure());
 });
 afterAll(async () => {

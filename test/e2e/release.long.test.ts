@@ -60,7 +60,8 @@ test('the bill of materials names every package that comes with the server, with
   const names = components.map(({ group, name }: { group?: string; name: string }) =>
     group === undefined ? name : `${group}/${name}`,
   );
-  expect(names).toEqual(expect.arrayContaining(['@grpc/grpc-js', 'msgpackr', 'commander', 'classic-level', 'buffer']));
+  expect(names).toEqual(expect.arrayContaining(['msgpackr', 'commander', 'classic-level', 'buffer']));
+  expect(names.filter((name: string) => /grpc/.test(name))).toEqual([]);
   expect(components.filter((one: { licenses?: unknown[] }) => one.licenses?.length !== 1)).toEqual([]);
 });
 

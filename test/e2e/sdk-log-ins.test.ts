@@ -1,11 +1,14 @@
 // Programs that log in, at real nodes with authentication on.
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { credentials as channel, Metadata } from '@grpc/grpc-js';
-import { AuthClient, Permission_Type } from '@remora/protocol/etcd';
-import { AdminClient, type ConnectOptions, connect, type RemoraClient } from 'remora';
+import { Permission_Type } from '@remora/protocol/etcd';
+import { AuthClient } from '@remora/protocol/grpc-clients';
+import { type ConnectOptions, connect, type RemoraClient } from 'remora';
+import { AdminClient } from 'remora/admin';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from './eventually.ts';
 import { Cluster } from './harness.ts';

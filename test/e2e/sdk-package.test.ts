@@ -1,10 +1,22 @@
 /** The SDK as it is published: a tarball, unpacked into programs that know nothing of this workspace. */
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { nodeClock } from '@remora/base';
+import { build as bundle } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { codeBlocks } from '../../packages/cli/test/docs/markdown.ts';
 import { readPage, shelfPages } from '../../packages/cli/test/docs/pages.ts';
@@ -13,34 +25,30 @@ import { type SdkGateway, startSdkGateway } from '../support/sdk-gateway.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What its dependencies, and whoever compiles against it, need besides; as installed here. */
-const INSTALLED = {
-  '@grpc/grpc-js': 'packages/client',
-  '@bufbuild/protobuf': 'packages/protocol',
-  '@types/node': '.',
-  '@opentelemetry/api': 'test',
-};
+/** What programs and examples that compile against it need besides, as installed here. */
+const INSTALLED = { '@types/node': '.', '@opentelemetry/api': 'test' };
 
 let dir: string;
+let tarball: string;
 let gateway: SdkGateway;
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'remora-package-'));
   const packed = execFileSync(process.execPath, ['scripts/release/sdk-package.mjs', join(dir, 'pack/remora')], {
     cwd: root,
   });
-  const tarball = packed.toString().trim().split('\n').at(-1) ?? '';
-  mkdirSync(join(dir, 'node_modules/remora'), { recursive: true });
-  execFileSync('tar', ['-xzf', tarball, '--strip-components=1', '-C', join(dir, 'node_modules/remora')]);
-  for (const [name, owner] of Object.entries(INSTALLED)) {
-    mkdirSync(join(dir, 'node_modules', dirname(name)), { recursive: true });
-    symlinkSync(join(root, owner, 'node_modules', name), join(dir, 'node_modules', name));
-  }
+  tarball = packed.toString().trim().split('\n').at(-1) ?? '';
+  // Without a network: it depends on no other package.
+  execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', '--prefix', dir, tarball], { stdio: 'pipe' });
   gateway = await startSdkGateway(new SdkBackend(nodeClock()));
 });
 afterAll(() => {
   gateway?.stop();
   rmSync(dir, { recursive: true, force: true });
 });
+
+function installed(...path: readonly string[]): string {
+  return join(dir, 'node_modules/remora', ...path);
+}
 
 function write(name: string, text: string): string {
   writeFileSync(join(dir, name), text);
@@ -57,12 +65,12 @@ function output(program: string): Promise<string> {
   return new Promise((resolve) => child.once('close', (code) => resolve(`${out}${code}`)));
 }
 
-test.each(['README.md', 'methods.md', 'errors.md', 'locks.md'])(
+test.each(['README.md', 'methods.md', 'admin.md', 'errors.md', 'locks.md'])(
   '%s in it links to nothing that is not in it',
   (document) => {
-    const text = readFileSync(join(dir, 'node_modules/remora', document), 'utf8');
+    const text = readFileSync(installed(document), 'utf8');
     const links = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, file]) => file ?? '');
-    expect(links.filter((file) => !existsSync(join(dir, 'node_modules/remora', file)))).toEqual([]);
+    expect(links.filter((file) => !existsSync(installed(file)))).toEqual([]);
     if (document === 'README.md') expect(links.length).toBeGreaterThan(0);
   },
 );
@@ -90,17 +98,107 @@ describe.each([
   });
 });
 
-test('what it publishes is what its sources export', async () => {
-  const exported = `import * as all from 'remora'; console.log(Object.keys(all).sort().join());`;
-  expect(await output(write('names.mjs', exported))).toBe(
-    `${Object.keys(await import('remora'))
-      .sort()
-      .join()}\n0`,
-  );
+test.each(['remora', 'remora/admin'])('what %s publishes is what its sources export', async (entry) => {
+  const names = `import * as all from '${entry}'; console.log(Object.keys(all).sort().join());`;
+  const expected = Object.keys(await import(entry)).sort();
+  expect(expected).toContain('RemoraError');
+  expect(await output(write('names.mjs', names))).toBe(`${expected.join()}\n0`);
+  const required = `console.log(Object.keys(require('${entry}')).sort().join());`;
+  expect(await output(write('names.cjs', required))).toBe(`${expected.join()}\n0`);
+});
+
+/** It does not close its client: no connection may keep a program alive. */
+const ADMINISTER = `
+(async () => {
+  const admin = new AdminClient({ endpoints: [process.argv[2]], timeoutMs: 2_000 });
+  const error = await admin.check().catch((error) => error);
+  console.log(error instanceof RemoraError, error.code);
+})();
+`;
+
+describe.each([
+  {
+    how: 'import',
+    name: 'admin.mjs',
+    begin: `import { RemoraError } from 'remora'; import { AdminClient } from 'remora/admin';`,
+  },
+  {
+    how: 'require',
+    name: 'admin.cjs',
+    begin: `const { RemoraError } = require('remora'); const { AdminClient } = require('remora/admin');`,
+  },
+])('a program that administers, with $how', ({ name, begin }) => {
+  test('gets errors of the class that the SDK exports, and ends by itself', async () => {
+    // The gateway of this test serves keys and locks alone.
+    expect(await output(write(name, begin + ADMINISTER))).toMatch(/^true \w+\n0$/);
+  });
+});
+
+describe('its size', () => {
+  /** The numbers of kB in the README's table. */
+  function documented(row: string): number {
+    const readme = readFileSync(installed('README.md'), 'utf8');
+    const [, number] = new RegExp(`^\\| ${row} \\| (\\d+) kB`, 'm').exec(readme) ?? [];
+    return Number(number);
+  }
+
+  /** What a bundler makes of an entry, and the names of the files that are in it. */
+  async function bundled(entry: string) {
+    const options = {
+      bundle: true,
+      minify: true,
+      write: false,
+      metafile: true,
+      platform: 'node',
+      format: 'esm',
+    } as const;
+    const contents = `export * from '${entry}';`;
+    const { outputFiles, metafile } = await bundle({ ...options, stdin: { contents, resolveDir: dir } });
+    const text = outputFiles.map((file) => file.text).join('');
+    return { text, inputs: Object.keys(metafile.inputs).filter((input) => input !== '<stdin>') };
+  }
+
+  const fileBytes = (folder: string): number =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+
+  test('installs nothing but itself', () => {
+    expect(readdirSync(join(dir, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['remora']);
+    const manifest = JSON.parse(readFileSync(installed('package.json'), 'utf8'));
+    expect(Object.keys(manifest).filter((key) => /dependencies/i.test(key))).toEqual([]);
+  });
+
+  test.each([
+    { row: 'tarball', bytes: async () => statSync(tarball).size },
+    { row: 'installed', bytes: async () => fileBytes(installed()) },
+    { row: '`remora`, bundled', bytes: async () => gzipSync((await bundled('remora')).text).length },
+    { row: '`remora/admin`, bundled', bytes: async () => gzipSync((await bundled('remora/admin')).text).length },
+  ])('$row is at most as large as the README says, and not much smaller', async ({ row, bytes }) => {
+    const size = (await bytes()) / 1_000;
+    expect(size).toBeLessThanOrEqual(documented(row));
+    expect(size).toBeGreaterThan(documented(row) / 2);
+  });
+
+  test('the main entry contains neither gRPC nor protobuf', async () => {
+    const [main, admin] = [await bundled('remora'), await bundled('remora/admin')];
+    expect(main.inputs.every((input) => /node_modules\/remora\/[\w-]+\.js$/.test(input))).toBe(true);
+    const protocol = /application\/grpc|node:http2|remora\.v1\.Admin|bufbuild/;
+    expect([protocol.test(main.text), protocol.test(admin.text)]).toEqual([false, true]);
+  });
+});
+
+test.each(['LICENSE', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt', 'sbom.cdx.json'])('it contains %s', (file) => {
+  expect(readFileSync(installed(file), 'utf8')).not.toBe('');
 });
 
 /** What the compiler has against these files. */
 function complaints(...files: readonly string[]): readonly string[] {
+  for (const [name, owner] of Object.entries(INSTALLED)) {
+    if (existsSync(join(dir, 'node_modules', name))) continue;
+    mkdirSync(join(dir, 'node_modules', dirname(name)), { recursive: true });
+    symlinkSync(join(root, owner, 'node_modules', name), join(dir, 'node_modules', name));
+  }
   const settings = { module: 'nodenext', target: 'es2023', lib: ['es2023', 'esnext.disposable'], types: ['node'] };
   const compilerOptions = { ...settings, strict: true, noEmit: true };
   writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
@@ -124,6 +222,13 @@ export async function use(client: RemoraClient): Promise<number> {
 }
 `;
 
+const ADMIN_TYPED = `
+export async function nodeOf(client: AdminClient, id: number): Promise<admin.Node | undefined> {
+  const { nodes } = await client.nodes();
+  return nodes.find((node) => node.id === id);
+}
+`;
+
 /** Of a name that an example leaves to its reader, such as what is done under the lock. */
 const UNKNOWN_NAME = /\/example-[^/]*error TS(2304|2552|18004):/;
 
@@ -132,6 +237,8 @@ test('programs of both kinds compile against its types, and so do the examples i
   const programs = [
     write('typed.mts', `import type { ${types} } from 'remora';${TYPED}`),
     write('typed.cts', `import { type ${types.replace(', ', ', type ')} } from 'remora';${TYPED}`),
+    write('admin.mts', `import type { AdminClient, admin } from 'remora/admin';${ADMIN_TYPED}`),
+    write('admin.cts', `import { type AdminClient, type admin } from 'remora/admin';${ADMIN_TYPED}`),
     write('required.cts', `import remora = require('remora');\nexport const { connect }: typeof remora = remora;\n`),
   ];
   const ambient = `import type * as sdk from 'remora';

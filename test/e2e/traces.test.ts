@@ -2,7 +2,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { credentials, Metadata } from '@grpc/grpc-js';
-import { KVClient, PutRequest } from '@remora/protocol/etcd';
+import { PutRequest } from '@remora/protocol/etcd';
+import { KVClient } from '@remora/protocol/grpc-clients';
 import { connect } from 'remora';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from './eventually.ts';

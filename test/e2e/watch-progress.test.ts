@@ -1,6 +1,8 @@
 /** Progress of etcd watch streams against a real cluster whose ranges split, move and merge. */
+
 import { credentials } from '@grpc/grpc-js';
-import { WatchClient, WatchCreateRequest, type WatchRequest, type WatchResponse } from '@remora/protocol/etcd';
+import { WatchCreateRequest, type WatchRequest, type WatchResponse } from '@remora/protocol/etcd';
+import { WatchClient } from '@remora/protocol/grpc-clients';
 import { connect } from 'remora';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Finding } from '../checkers/check.ts';

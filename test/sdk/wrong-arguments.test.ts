@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
-  AdminClient,
   Barrier,
   BarrierStay,
   ClientSession,
@@ -25,6 +24,7 @@ import {
   ServiceError,
   Sessions,
 } from 'remora';
+import { AdminClient } from 'remora/admin';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { OptionSet } from '../../packages/client/src/options/options.ts';
 import { World } from '../support/sdk-world.ts';

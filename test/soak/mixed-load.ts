@@ -6,9 +6,11 @@
  * L2. While it rests it sends only a few puts per second, so that what the cluster remembers for a limited time is
  *     forgotten.
  */
+
 import { credentials, Metadata } from '@grpc/grpc-js';
 import { type Random, SeededRandom } from '@remora/base';
-import { KVClient, PutRequest, RangeRequest } from '@remora/protocol/etcd';
+import { PutRequest, RangeRequest } from '@remora/protocol/etcd';
+import { KVClient } from '@remora/protocol/grpc-clients';
 import { connect, type RemoraClient, ServiceError } from 'remora';
 import { pause } from '../e2e/eventually.ts';
 import { tell } from './load-process.ts';

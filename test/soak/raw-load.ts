@@ -4,10 +4,12 @@
  *
  * A request belongs to the window of time in which it was sent.
  */
+
 import { credentials, type ServiceError as GrpcError, Metadata } from '@grpc/grpc-js';
 import { nodeClock, nodeRandom, silentLogger } from '@remora/base';
 import { type Command, DEFAULT_CALLER_LIMITS, dialPipe, pipeCommand, ReconnectingChannel } from '@remora/protocol';
-import { KVClient, PutRequest } from '@remora/protocol/etcd';
+import { PutRequest } from '@remora/protocol/etcd';
+import { KVClient } from '@remora/protocol/grpc-clients';
 import { pause } from '../e2e/eventually.ts';
 import { quantile } from '../support/quantile.ts';
 import { tell } from './load-process.ts';

@@ -4,6 +4,7 @@
  * The header of a response, its first field, is skipped: etcd's member and cluster ids take 64 bits, while the
  * generated code, made for this project's server, reads them as numbers.
  */
+
 import {
   type ChannelCredentials,
   type Client,
@@ -11,14 +12,8 @@ import {
   makeGenericClientConstructor,
   type ServiceDefinition,
 } from '@grpc/grpc-js';
-import {
-  type KVClient,
-  KVService,
-  type LeaseClient,
-  LeaseService,
-  v3electionpb,
-  v3lockpb,
-} from '@remora/protocol/etcd';
+import { KVService, LeaseService, v3electionpb, v3lockpb } from '@remora/protocol/etcd';
+import type { ElectionClient, EtcdLockClient, KVClient, LeaseClient } from '@remora/protocol/grpc-clients';
 
 const HEADER_TAG = 0x0a;
 
@@ -31,12 +26,12 @@ export function leaseClient(address: string): LeaseClient {
   return clientOf(LeaseService, address) as LeaseClient;
 }
 
-export function lockClient(address: string): v3lockpb.LockClient {
-  return clientOf(v3lockpb.LockService, address) as v3lockpb.LockClient;
+export function lockClient(address: string): EtcdLockClient {
+  return clientOf(v3lockpb.LockService, address) as EtcdLockClient;
 }
 
-export function electionClient(address: string): v3electionpb.ElectionClient {
-  return clientOf(v3electionpb.ElectionService, address) as v3electionpb.ElectionClient;
+export function electionClient(address: string): ElectionClient {
+  return clientOf(v3electionpb.ElectionService, address) as ElectionClient;
 }
 
 function clientOf(service: ServiceDefinition, address: string, channel = credentials.createInsecure()): Client {

@@ -10,7 +10,8 @@
 
 import { readFileSync } from 'node:fs';
 import { credentials } from '@grpc/grpc-js';
-import { type KVClient, PutRequest, RangeRequest } from '@remora/protocol/etcd';
+import { PutRequest, RangeRequest } from '@remora/protocol/etcd';
+import type { KVClient } from '@remora/protocol/grpc-clients';
 import { kvClient } from '../../../test/support/etcd-clients.ts';
 import type { ProcessCluster } from '../../process-cluster.ts';
 import { type CaseBar, type CaseContext, type CaseResult, wordsOf } from '../../raft/case.ts';

@@ -10,7 +10,7 @@
  * writer's put to that of its next, or until it has ended)  times=20 (of each kind)  changes=split,merge,transfer
  */
 import { kvRoutingKey } from '@remora/protocol';
-import type { AdminClient } from 'remora';
+import type { AdminClient } from 'remora/admin';
 import { pause } from '../../../test/e2e/eventually.ts';
 import { median } from '../../../test/support/quantile.ts';
 import { type CaseBar, type CaseContext, type CaseResult, wordsOf } from '../../raft/case.ts';

@@ -6,7 +6,8 @@
  * Settings: ranges=8  inflight=16,128
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { AdminClient, connect } from 'remora';
+import { connect } from 'remora';
+import { AdminClient } from 'remora/admin';
 import { eventually } from '../../../test/e2e/eventually.ts';
 import { type Cluster, withCluster } from '../../../test/e2e/harness.ts';
 import { median } from '../../../test/support/quantile.ts';

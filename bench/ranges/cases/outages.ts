@@ -12,7 +12,8 @@
  * Settings: kinds=shutdown,kill,freeze,master  times=11 (of each kind)  ranges=8 (in the last kind)  writers=4
  * every=4 (ms from the beginning of a writer's put to that of its next, or until it has ended)
  */
-import { AdminClient, connect } from 'remora';
+import { connect } from 'remora';
+import { AdminClient } from 'remora/admin';
 import { eventually, pause } from '../../../test/e2e/eventually.ts';
 import { median } from '../../../test/support/quantile.ts';
 import { type CaseBar, type CaseContext, type CaseResult, wordsOf } from '../../raft/case.ts';

@@ -68,13 +68,6 @@ export {
 export type { RevocationOutcome, RevocationRequest, RevokeListener, RevokeOptions } from './lock/revoke.ts';
 export type { RunArguments, Work } from './lock/run-with-lock.ts';
 export type { Tracer, TracerSpan } from './lock/tracing.ts';
-export {
-  AdminClient,
-  type RangeChangeRequest,
-  type SeenRange,
-} from './node/admin-client.ts';
-export type { AdminClientOptions } from './node/admin-connection.ts';
-export type { AuthChangeRequest, AuthClient, AuthQuestion } from './node/auth-client.ts';
 export { type ConnectOptions, connect } from './node/connect.ts';
 export type { TlsOptions } from './node/tls-files.ts';
 export type { Duration } from './options/duration.ts';

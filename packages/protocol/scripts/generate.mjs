@@ -11,9 +11,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { etcdSchema } from './etcd-schema.mjs';
 import { lighten } from './lighten.mjs';
+import { splitClients } from './split-clients.mjs';
 
 /** What the generated code is made by. */
-const SCRIPTS = ['scripts/etcd-schema.mjs', 'scripts/generate.mjs', 'scripts/lighten.mjs'];
+const SCRIPTS = ['scripts/etcd-schema.mjs', 'scripts/generate.mjs', 'scripts/lighten.mjs', 'scripts/split-clients.mjs'];
 
 const packageDir = dirname(dirname(fileURLToPath(import.meta.url)));
 const modules = join(packageDir, '../../node_modules');
@@ -29,6 +30,7 @@ mkdirSync(fresh, { recursive: true });
 try {
   buf(['generate', '--output', fresh]);
   lighten(fresh);
+  splitClients(fresh);
   const image = JSON.parse(buf(['build', 'proto', '--path', 'proto/etcd', '-o', '-#format=json']));
   writeFileSync(join(fresh, 'etcd/schema.ts'), etcdSchema(image));
   writeFileSync(join(fresh, '.made-from'), digest);

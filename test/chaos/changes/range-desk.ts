@@ -4,7 +4,7 @@
  */
 import { ServiceError, type Span } from '@remora/base';
 import type { admin } from '@remora/protocol/remora';
-import { AdminClient, type RangeChangeRequest } from 'remora';
+import { AdminClient, type RangeChangeRequest } from 'remora/admin';
 import { pause } from '../../e2e/eventually.ts';
 import type { Journal } from '../journal/journal.ts';
 

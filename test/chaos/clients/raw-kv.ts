@@ -3,11 +3,11 @@ import {
   Compare_CompareResult,
   Compare_CompareTarget,
   DeleteRangeRequest,
-  KVClient,
   PutRequest,
   RangeRequest,
   type TxnRequest,
 } from '@remora/protocol/etcd';
+import { KVClient } from '@remora/protocol/grpc-clients';
 import { done, type KvClient, type Outcome, UNKNOWN } from './kv-client.ts';
 
 const NO_METADATA = new Metadata();

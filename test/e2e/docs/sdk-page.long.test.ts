@@ -1,11 +1,16 @@
 import { expect, test } from 'vitest';
 import { readPage } from '../../../packages/cli/test/docs/pages.ts';
 
-test('the page of the methods is what the docstrings say (npm run docs writes it)', async () => {
+interface Page {
+  readonly path: string;
+}
+
+test('the pages of the methods are what the docstrings say (npm run docs writes them)', async () => {
   const program = new URL('../../../scripts/docs/sdk-page.mjs', import.meta.url).href;
-  const { SDK_PAGE, sdkPage } = (await import(program)) as {
-    readonly SDK_PAGE: string;
-    sdkPage(): Promise<string>;
+  const { SDK_PAGES, sdkPage } = (await import(program)) as {
+    readonly SDK_PAGES: readonly Page[];
+    sdkPage(page: Page): Promise<string>;
   };
-  expect(await sdkPage()).toBe(readPage(SDK_PAGE));
+  expect(SDK_PAGES).toHaveLength(2);
+  for (const page of SDK_PAGES) expect(await sdkPage(page), page.path).toBe(readPage(page.path));
 });

@@ -1,11 +1,11 @@
 /** `etcdserverpb.KV` of one server, with answers in a form that can be compared with those of another one. */
+
 import { credentials, type ServiceError } from '@grpc/grpc-js';
 import {
   CompactionRequest,
   DeleteRangeRequest,
   type DeleteRangeResponse,
   type KeyValue,
-  KVClient,
   PutRequest,
   type PutResponse,
   RangeRequest,
@@ -15,6 +15,7 @@ import {
   TxnRequest,
   type TxnResponse,
 } from '@remora/protocol/etcd';
+import { KVClient } from '@remora/protocol/grpc-clients';
 import { changed } from '../../support/etcd-changes.ts';
 
 interface Pair {

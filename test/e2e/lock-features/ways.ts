@@ -1,12 +1,8 @@
 /** The same locks from the command line, and etcd's own lock and election services. */
+
 import type { ServiceError } from '@grpc/grpc-js';
-import {
-  type LeaseClient,
-  LeaseGrantRequest,
-  type LeaseGrantResponse,
-  type v3electionpb,
-  type v3lockpb,
-} from '@remora/protocol/etcd';
+import { LeaseGrantRequest, type LeaseGrantResponse, type v3electionpb, type v3lockpb } from '@remora/protocol/etcd';
+import type { ElectionClient, EtcdLockClient, LeaseClient } from '@remora/protocol/grpc-clients';
 import { expect } from 'vitest';
 import { electionClient, leaseClient, lockClient } from '../../support/etcd-clients.ts';
 import { Run } from '../command.ts';
@@ -35,11 +31,11 @@ export const WAYS: Courses = {
     const { name } = world;
     const [holder, waiter] = [await grant(world), await grant(world)];
     const lock = (lease: bigint) =>
-      anywhere<v3lockpb.LockClient, v3lockpb.LockResponse>(world, lockClient, (at, done) =>
+      anywhere<EtcdLockClient, v3lockpb.LockResponse>(world, lockClient, (at, done) =>
         at.lock({ name: Buffer.from(name), lease }, done),
       );
     const unlock = (key: Buffer) =>
-      anywhere<v3lockpb.LockClient, unknown>(world, lockClient, (at, done) => at.unlock({ key }, done));
+      anywhere<EtcdLockClient, unknown>(world, lockClient, (at, done) => at.unlock({ key }, done));
     const { key } = await lock(holder);
     yield 'held';
     expect((await lock(holder)).key).toEqual(key);
@@ -60,20 +56,18 @@ export const WAYS: Courses = {
   async *"etcd's election service: a leader proclaims, is seen, and resigns to the next candidate"(world) {
     const name = Buffer.from(world.name);
     const campaign = (lease: bigint, value: string) =>
-      anywhere<v3electionpb.ElectionClient, v3electionpb.CampaignResponse>(world, electionClient, (at, done) =>
+      anywhere<ElectionClient, v3electionpb.CampaignResponse>(world, electionClient, (at, done) =>
         at.campaign({ name, lease, value: Buffer.from(value) }, done),
       );
     const leading = async (): Promise<string | undefined> => {
-      const { kv } = await anywhere<v3electionpb.ElectionClient, v3electionpb.LeaderResponse>(
-        world,
-        electionClient,
-        (at, done) => at.leader({ name }, done),
+      const { kv } = await anywhere<ElectionClient, v3electionpb.LeaderResponse>(world, electionClient, (at, done) =>
+        at.leader({ name }, done),
       );
       return kv?.value.toString();
     };
     const { leader } = await campaign(await grant(world), 'first');
     yield 'held';
-    await anywhere<v3electionpb.ElectionClient, unknown>(world, electionClient, (at, done) =>
+    await anywhere<ElectionClient, unknown>(world, electionClient, (at, done) =>
       at.proclaim({ leader, value: Buffer.from('proclaimed') }, done),
     );
     expect(await leading()).toBe('proclaimed');
@@ -83,9 +77,7 @@ export const WAYS: Courses = {
     });
     yield 'waiting';
     expect(await leading()).toBe('proclaimed');
-    await anywhere<v3electionpb.ElectionClient, unknown>(world, electionClient, (at, done) =>
-      at.resign({ leader }, done),
-    );
+    await anywhere<ElectionClient, unknown>(world, electionClient, (at, done) => at.resign({ leader }, done));
     await next;
     expect(await leading()).toBe('second');
   },

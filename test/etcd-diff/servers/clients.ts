@@ -2,15 +2,10 @@
  * The generated clients of the etcd API, for any server of it. etcd's member ids take 64 bits, while the generated
  * code, made for this project's server, reads them as numbers: a member is called 1 here, if the server names one.
  */
+
 import { type Client, credentials, makeGenericClientConstructor, type ServiceDefinition } from '@grpc/grpc-js';
-import {
-  type KVClient,
-  KVService,
-  type LeaseClient,
-  LeaseService,
-  type WatchClient,
-  WatchService,
-} from '@remora/protocol/etcd';
+import { KVService, LeaseService, WatchService } from '@remora/protocol/etcd';
+import type { KVClient, LeaseClient, WatchClient } from '@remora/protocol/grpc-clients';
 
 export interface Clients {
   readonly kv: KVClient;

@@ -1,7 +1,9 @@
 /** Clients that connected before an attack and go on during it, one through each door. */
+
 import { Agent, request } from 'node:http';
 import { credentials, Metadata } from '@grpc/grpc-js';
-import { KVClient, PutRequest } from '@remora/protocol/etcd';
+import { PutRequest } from '@remora/protocol/etcd';
+import { KVClient } from '@remora/protocol/grpc-clients';
 import { connect, type HeldLock, type RemoraClient } from 'remora';
 import { pause } from '../../e2e/eventually.ts';
 import type { NodeProcess } from '../../e2e/node-process.ts';

@@ -1,5 +1,5 @@
 /** The view of the cluster in the scenarios of nodes: which node has and leads which replicas. */
-import type { AdminClient } from 'remora';
+import type { AdminClient } from 'remora/admin';
 
 interface NodeSeen {
   readonly id: number;

@@ -2,7 +2,7 @@
  * What all scenarios of nodes have in common: five nodes, of which three are masters, ranges that are spread over all
  * of them, and clients that request 30 % of the measured capacity of the cluster, in an open loop.
  */
-import { AdminClient } from 'remora';
+import { AdminClient } from 'remora/admin';
 import { runHere } from '../../e2e/command-line.ts';
 import { eventually, pause } from '../../e2e/eventually.ts';
 import { type Cluster, withCluster } from '../../e2e/harness.ts';

@@ -1,5 +1,5 @@
 import type { admin } from '@remora/protocol/remora';
-import type { AdminClient } from 'remora';
+import type { AdminClient } from 'remora/admin';
 import { CommandError } from '../exit-codes.ts';
 import { counted } from '../format/sizes.ts';
 import { type Follower, follow, type Progress } from './follow.ts';

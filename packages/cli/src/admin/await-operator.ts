@@ -1,6 +1,6 @@
 import { ServiceError } from '@remora/base';
 import type { admin } from '@remora/protocol/remora';
-import type { AdminClient } from 'remora';
+import type { AdminClient } from 'remora/admin';
 import { CommandError } from '../exit-codes.ts';
 import { type Follower, follow, type Progress } from './follow.ts';
 import { progressText } from './operator-text.ts';

@@ -1,7 +1,7 @@
 import { type Bytes, compareBytes, equalBytes } from '@remora/base';
 import { routingKeyText } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
-import type { AdminClient } from 'remora';
+import type { AdminClient } from 'remora/admin';
 import { CommandError } from '../exit-codes.ts';
 
 type Ranges = Pick<AdminClient, 'range' | 'rangesFrom'>;

@@ -1,6 +1,7 @@
 import { equalBytes } from '@remora/base';
 import type { BackupUsers } from '@remora/protocol';
-import type { AdminClient, Kv, KvPair } from 'remora';
+import type { Kv, KvPair } from 'remora';
+import type { AdminClient } from 'remora/admin';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
 import type { Shell } from '../shell.ts';

@@ -1,7 +1,7 @@
 /** Users and roles: between backups, and the calls of an administrator. */
 import type { BackupUsers } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
-import type { AdminClient } from 'remora';
+import type { AdminClient } from 'remora/admin';
 
 /** Users, or roles, of one call. */
 const CALL_ITEMS = 100;

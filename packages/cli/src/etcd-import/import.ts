@@ -12,7 +12,8 @@
  *      file does not have was without a lease in etcd, too.
  */
 import { equalBytes, ServiceError } from '@remora/base';
-import type { AdminClient, Kv, KvPair, Leases, TxnAnswer } from 'remora';
+import type { Kv, KvPair, Leases, TxnAnswer } from 'remora';
+import type { AdminClient } from 'remora/admin';
 import { batches } from '../backup/batches.ts';
 import { Progress } from '../backup/progress.ts';
 import { REVISIONS_AHEAD } from '../backup/restore.ts';

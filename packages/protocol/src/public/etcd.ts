@@ -1,6 +1,6 @@
 /**
- * The etcd v3 API as generated code: messages, codecs, service definitions and clients. It stands apart from the
- * package's main entry because it loads gRPC.
+ * The etcd v3 API as generated code: messages, codecs and service definitions. It stands apart from the package's main
+ * entry because it is large.
  */
 export { Permission, Permission_Type, Role, User, UserAddOptions } from '../gen/etcd/authpb/auth.ts';
 export * from '../gen/etcd/etcdserverpb/rpc.ts';

@@ -15,7 +15,7 @@ const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const PROGRAM = ['cli/main.ts', 'cli/worker.ts', 'run.ts'];
 
 /** The dependencies of a real process's adapters, which no simulated process uses; by their packages. */
-const ADAPTED = { '@grpc/grpc-js': 'protocol', level: 'dataserver', pino: 'base', 'prom-client': 'base' };
+const ADAPTED = { level: 'dataserver', pino: 'base', 'prom-client': 'base' };
 
 /** Keeps a reference to its place: the build is in another folder. */
 const adaptedOutside = {

@@ -1,6 +1,6 @@
 import type { admin } from '@remora/protocol/remora';
 import { Command } from 'commander';
-import type { AdminClient } from 'remora';
+import type { AdminClient } from 'remora/admin';
 import { awaitNode, isEmpty, leadsNothing } from '../../admin/await-node.ts';
 import { NodeNames } from '../../admin/node-names.ts';
 import { counted } from '../../format/sizes.ts';

@@ -1,6 +1,6 @@
 import type { admin } from '@remora/protocol/remora';
 import { Command } from 'commander';
-import type { AdminClient } from 'remora';
+import type { AdminClient } from 'remora/admin';
 import { NodeNames } from '../../admin/node-names.ts';
 import { agoText, sizeText } from '../../format/sizes.ts';
 import { table } from '../../format/table.ts';

@@ -2,7 +2,7 @@ import { int } from '@remora/base';
 import { routingKeyText } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 import { Command } from 'commander';
-import type { AdminClient, RangeChangeRequest } from 'remora';
+import type { AdminClient, RangeChangeRequest } from 'remora/admin';
 import { awaitOperator } from '../../admin/await-operator.ts';
 import { NodeNames } from '../../admin/node-names.ts';
 import { neighbours, splitTarget } from '../../admin/range-targets.ts';

@@ -2,7 +2,7 @@ import { int } from '@remora/base';
 import { routingKeyText } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 import { Command, Option } from 'commander';
-import type { AdminClient } from 'remora';
+import type { AdminClient } from 'remora/admin';
 import { NodeNames } from '../../admin/node-names.ts';
 import { rangeWith } from '../../admin/range-targets.ts';
 import { CommandError } from '../../exit-codes.ts';

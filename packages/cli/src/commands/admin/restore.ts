@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { AdminClient } from 'remora';
+import type { AdminClient } from 'remora/admin';
 import { type BackupSource, backupFile, withSpooled } from '../../backup/backup-file.ts';
 import { chainOf } from '../../backup/chain.ts';
 import { type Restored, restoreBackup } from '../../backup/restore.ts';

@@ -1,6 +1,6 @@
 import { durationMs, formatDurationMs, ServiceError } from '@remora/base';
 import { type Command, Option } from 'commander';
-import { AdminClient } from 'remora';
+import { AdminClient } from 'remora/admin';
 import { CommandError } from '../../exit-codes.ts';
 import { type Shell, stopSignal } from '../../shell.ts';
 import {

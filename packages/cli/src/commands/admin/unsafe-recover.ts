@@ -2,7 +2,7 @@ import { ServiceError } from '@remora/base';
 import { routingKeyText } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
 import { Command, Option } from 'commander';
-import type { AdminClient } from 'remora';
+import type { AdminClient } from 'remora/admin';
 import { CommandError } from '../../exit-codes.ts';
 import { jsonBound } from '../../format/key-bound.ts';
 import { table } from '../../format/table.ts';

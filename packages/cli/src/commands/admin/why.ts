@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { AdminClient } from 'remora';
+import type { AdminClient } from 'remora/admin';
 import { NodeNames } from '../../admin/node-names.ts';
 import type { Shell } from '../../shell.ts';
 import { examples } from '../connection.ts';

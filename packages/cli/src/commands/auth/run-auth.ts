@@ -1,4 +1,4 @@
-import type { AuthChangeRequest, AuthClient } from 'remora';
+import type { AuthChangeRequest, AuthClient } from 'remora/admin';
 import type { Shell } from '../../shell.ts';
 import { print, type View, withAdmin } from '../admin/run.ts';
 import type { ConnectionFlags } from '../connection.ts';

@@ -5,7 +5,13 @@ import { credentials, type ServiceError as GrpcError, Metadata } from '@grpc/grp
 import { dialFrames, type FrameStream, nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
 import * as etcd from '@remora/protocol/etcd';
-import { LockClient } from '@remora/protocol/remora';
+import {
+  EtcdLockClient,
+  KVClient,
+  MaintenanceClient,
+  RemoraLockClient,
+  WatchClient,
+} from '@remora/protocol/grpc-clients';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ALONE_NODE } from '../../../test/support/alone-node.ts';
 import { NO_AUTHENTICATION } from '../../../test/support/no-authentication.ts';
@@ -71,8 +77,8 @@ describe('the server for clients', () => {
   let port: number;
   let busy: number;
   let malformed: number;
-  let kv: etcd.KVClient;
-  let locks: InstanceType<typeof LockClient>;
+  let kv: KVClient;
+  let locks: InstanceType<typeof RemoraLockClient>;
 
   beforeEach(async () => {
     backend = new HeldBackend();
@@ -101,8 +107,8 @@ describe('the server for clients', () => {
     );
     server.add(lockService({ backend, random }, server.guard));
     port = await server.start('127.0.0.1', 0);
-    kv = new etcd.KVClient(`127.0.0.1:${port}`, credentials.createInsecure());
-    locks = new LockClient(`127.0.0.1:${port}`, credentials.createInsecure());
+    kv = new KVClient(`127.0.0.1:${port}`, credentials.createInsecure());
+    locks = new RemoraLockClient(`127.0.0.1:${port}`, credentials.createInsecure());
   });
   afterEach(async () => {
     kv.close();
@@ -283,7 +289,7 @@ describe('the server for clients', () => {
   });
 
   it('leaves room for who ends waits when etcd’s locks are waited for', async () => {
-    const etcdLocks = new etcd.v3lockpb.LockClient(`127.0.0.1:${port}`, credentials.createInsecure());
+    const etcdLocks = new EtcdLockClient(`127.0.0.1:${port}`, credentials.createInsecure());
     const lock = () =>
       new Promise<unknown>((resolve) => {
         etcdLocks.lock({ name: Buffer.from('l'), lease: 5n }, (error, response) => resolve(error ?? response));
@@ -298,7 +304,7 @@ describe('the server for clients', () => {
   });
 
   it('ends streams and answers open calls when it stops', async () => {
-    const watches = new etcd.WatchClient(`127.0.0.1:${port}`, credentials.createInsecure());
+    const watches = new WatchClient(`127.0.0.1:${port}`, credentials.createInsecure());
     const watch = watches.watch();
     const ended = new Promise<GrpcError>((resolve) => watch.on('error', resolve as (error: Error) => void));
     watch.write({ requestUnion: { $case: 'createRequest', value: etcd.WatchCreateRequest.create() } });
@@ -322,7 +328,7 @@ describe('the server for clients', () => {
   });
 
   it('refuses what Remora does not have, and says what to use', async () => {
-    const maintenance = new etcd.MaintenanceClient(`127.0.0.1:${port}`, credentials.createInsecure());
+    const maintenance = new MaintenanceClient(`127.0.0.1:${port}`, credentials.createInsecure());
     const request = { action: 1, version: '3.5.0' } as const;
     const error = await new Promise<GrpcError | null>((resolve) => maintenance.downgrade(request, resolve));
     expect(error).toMatchObject({ code: 12, details: expect.stringContaining('install the older version') });

@@ -3,7 +3,8 @@
 import { type ClientDuplexStream, credentials, status } from '@grpc/grpc-js';
 import { nodeClock, SeededRandom, ServiceError, silentLogger } from '@remora/base';
 import type { ClusterView, Query, QueryResult } from '@remora/protocol';
-import { type KeepAliveRequest, type KeepAliveResponse, LockClient } from '@remora/protocol/remora';
+import { RemoraLockClient } from '@remora/protocol/grpc-clients';
+import type { KeepAliveRequest, KeepAliveResponse } from '@remora/protocol/remora';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { NO_AUTHENTICATION } from '../../../test/support/no-authentication.ts';
 import type { Backend, BackendDone, RequestOptions } from '../../backend.ts';
@@ -53,7 +54,7 @@ class HeartbeatBackend implements Backend {
 
 let backend: HeartbeatBackend;
 let server: ClientServer;
-let locks: InstanceType<typeof LockClient>;
+let locks: InstanceType<typeof RemoraLockClient>;
 let stream: ClientDuplexStream<KeepAliveRequest, KeepAliveResponse>;
 let got: KeepAliveResponse[];
 let ended: Promise<{ readonly code: number }>;
@@ -63,7 +64,7 @@ beforeEach(async () => {
   server = new ClientServer({ identification: NO_AUTHENTICATION, clock: nodeClock(), logger: silentLogger });
   server.add(lockService({ backend, random: new SeededRandom(1) }, server.guard));
   const port = await server.start('127.0.0.1', 0);
-  locks = new LockClient(`127.0.0.1:${port}`, credentials.createInsecure());
+  locks = new RemoraLockClient(`127.0.0.1:${port}`, credentials.createInsecure());
   stream = locks.keepAlive();
   got = [];
   stream.on('data', (response: KeepAliveResponse) => got.push(response));
