@@ -23,6 +23,7 @@ import {
   needText,
   type PlainNeed,
   type Principal,
+  ROOT,
   spanText,
 } from '@remora/auth';
 import { type Logger, type Random, ServiceError, toServiceError } from '@remora/base';
@@ -39,6 +40,9 @@ import {
 import type { ClusterCalls } from '../admin/cluster-calls.ts';
 import type { Backend } from '../backend.ts';
 import { warnOfSessionsWithoutUser } from './sessions-without-user.ts';
+
+/** Users may have this role without anybody having added it. */
+const ROOT_ROLE: Role = { name: ROOT, keys: [], locks: [] };
 
 export interface AuthAdminDeps {
   readonly calls: ClusterCalls;
@@ -83,7 +87,9 @@ export class AuthAdmin {
     const { enabled } = this.#deps.known.authority;
     const { users, roles } = this.#deps.known.image;
     const user = users.find(({ name }) => name === principal?.name);
-    return { enabled, exists: user !== undefined, roles: roles.filter(({ name }) => user?.roles.includes(name)) };
+    const added = roles.filter(({ name }) => user?.roles.includes(name));
+    const isBuiltIn = user?.roles.includes(ROOT) && !added.some(({ name }) => name === ROOT);
+    return { enabled, exists: user !== undefined, roles: isBuiltIn ? [ROOT_ROLE, ...added] : added };
   }
 
   /** What a user may do, for itself and for the role root. */

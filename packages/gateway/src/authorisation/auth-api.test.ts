@@ -166,6 +166,14 @@ describe('a user without the role root', () => {
   });
 });
 
+test('root sees its role, which exists without being added', async () => {
+  const world = new World();
+  await world.change({ $case: 'addUser', value: { name: 'root', password: 'secret' } });
+  await world.change({ $case: 'grantRole', value: { user: 'root', role: 'root' } });
+  expect(world.state.image.roles).toEqual([]);
+  expect(await world.api.whoAmI({}, call(ROOT))).toMatchObject({ user: 'root', roles: [{ name: 'root' }] });
+});
+
 test('a caller without a user, and one with a certificate of nobody, learn that', async () => {
   const { api } = await shop();
   expect(await api.whoAmI({}, call(undefined))).toEqual({
