@@ -36,7 +36,15 @@ function checkText(report: admin.CheckClusterResponse, ok: boolean): string {
   return `${looked}: ${summary}\n${usersText(report)}${list}`;
 }
 
-function usersText({ authentication, rootUsers }: admin.CheckClusterResponse): string {
+/** Exported for tests. */
+export function usersText({
+  authentication,
+  rootUsers,
+  conditions,
+}: Pick<admin.CheckClusterResponse, 'authentication' | 'rootUsers' | 'conditions'>): string {
+  // A cluster that is not founded yet has no users, but its founding members may bring some.
+  const isUnknown = !authentication && conditions.some(({ name }) => name === 'noMasters');
+  if (isUnknown) return 'whether authentication is on is unknown while the masters have no leader';
   if (!authentication) return 'authentication is off';
   return `authentication is on; users with the role root: ${rootUsers.map((name) => escapeHidden(name)).join(', ')}`;
 }
