@@ -3,7 +3,7 @@
 // DB1. It is made from the package `remora-server` and nothing else of the build.
 // DB2. Removing it keeps the data; purging it removes the user and the configuration, and keeps the data, too.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../lib.mjs';
 
@@ -57,10 +57,17 @@ function writeTree(tree, { server, keep }) {
   execFileSync('chmod', ['-R', 'u=rwX,go=rX', tree]);
 }
 
+/** As dpkg-gencontrol counts, not as this machine's file system does: a file is whole KiB, a directory is one. */
+function installedKiB(tree) {
+  return readdirSync(tree, { recursive: true, withFileTypes: true })
+    .map((entry) => (entry.isFile() ? Math.ceil(lstatSync(join(entry.parentPath, entry.name)).size / 1024) : 1))
+    .reduce((sum, size) => sum + size, 0);
+}
+
 function writeControl(tree, { version, architecture }) {
   const dir = join(tree, 'DEBIAN');
+  const size = installedKiB(tree);
   mkdirSync(dir);
-  const size = execFileSync('du', ['-sk', '--apparent-size', tree]).toString().split('\t')[0];
   const control = `Package: remora
 Version: ${version}
 Architecture: ${architecture}
