@@ -39,6 +39,7 @@ import {
 import { CommandError } from '../exit-codes.ts';
 import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
 import { Closers } from './closers.ts';
+import { AddressTeller } from './cluster/address-teller.ts';
 import { type Founders, recordedFounding, shownClusterId } from './cluster/cluster-identity.ts';
 import { ExposureCheck } from './cluster/exposure-check.ts';
 import { foundingPlan, isFresh } from './cluster/founding.ts';
@@ -256,7 +257,9 @@ class Node implements AssembledNode {
     };
     this.#closers.add('leaderships returned by their previous holders', () => this.#handOverAll());
     const hasMoved = this.#hasMoved(descriptor);
-    const onFirstView = (view: ClusterView): void => (hasMoved ? this.#tellAddress(view, dialer) : undefined);
+    const teller = new AddressTeller({ nodeId: this.#nodeId, clock, dialer });
+    this.#closers.add('calls to all nodes', async () => teller.stop());
+    const onFirstView = (view: ClusterView): void => (hasMoved ? teller.tell(view) : undefined);
     this.#startAgent(descriptor, finder, { store, seat, health, founding, onFirstView });
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
@@ -436,14 +439,6 @@ class Node implements AssembledNode {
   #hasMoved({ peerAddress }: NodeDescriptor): boolean {
     const own = this.#parts.records.knownNodes.find(({ nodeId }) => nodeId === this.#nodeId);
     return own !== undefined && own.peerAddress !== peerAddress;
-  }
-
-  /** Calls every node once, which so learns where this one is (peer-addresses.ts PA5). */
-  #tellAddress({ nodes }: ClusterView, dialer: ClosableDialer): void {
-    const others = nodes.filter(({ descriptor, state }) => state !== 'removed' && descriptor.nodeId !== this.#nodeId);
-    for (const { descriptor } of others) {
-      dialer.channel(descriptor.nodeId).call(masterView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, () => undefined);
-    }
   }
 
   #host(log: GroupLog, peers: Peers): NodeRaftHost {

@@ -12,9 +12,9 @@
  *      masters have named: an unnamed founder is identified by the address in this node's options (peer-identities.ts
  *      PI2), so nobody else may choose that address.
  * PA4. `--peer-proxies` replaces everything else for the nodes that it names.
- * PA5. A node that starts at another address than the last known one calls every node once, as soon as it has heard
- *      from the masters where they are. A node that calls nobody but the masters, and that nobody else calls, could not
- *      find the masters otherwise after all of them have moved.
+ * PA5. A node that starts at another address than the last known one calls every node (address-teller.ts), as soon as
+ *      it has heard from the masters where they are. A node that calls nobody but the masters, and that nobody else
+ *      calls, could not find the masters otherwise after all of them have moved.
  */
 import { formatAddress, parseAddress } from '@remora/base';
 
