@@ -76,6 +76,15 @@ const PREPARED_LATE: AppliedCommand = {
   },
   outcome: { ok: true, revision: 4, result: { type: 'txnPrepare', answer: 'aborted' } },
 };
+/** The decision to abort, which comes before the first part is prepared. */
+const ABORT_FIRST: AppliedCommand = {
+  ...{ ...DECIDE, index: 8, requestId: 'u/d', revision: 4 },
+  command: {
+    ...{ type: 'txnDecide', txnId: 't', primaryKey: Buffer.from('k'), requestId: 'a' },
+    decision: { type: 'abort' },
+  },
+  outcome: { ok: true, revision: 4, result: { type: 'txnDecide', outcome: { state: 'aborted' }, results: undefined } },
+};
 const COMPACT: AppliedCommand = { ...PUT, command: { type: 'compact', revision: 4 }, revision: 4, outcome: OK(4) };
 
 const FIRST: Step = [1, PUT, ROWS];
@@ -100,7 +109,13 @@ describe('what apply makes of commands', () => {
       [1, ABORT, 0],
       [1, PREPARED_LATE, 0],
     ];
-    for (const steps of [remembered, committed, compacted, aborted]) expect(() => run(steps)).not.toThrow();
+    const first = { ...PREPARED_LATE, requestId: 't/0' };
+    const neverBegun: Step[] = [
+      [1, ABORT_FIRST, 0],
+      [1, first, 0],
+    ];
+    const good = [remembered, committed, compacted, aborted, neverBegun];
+    for (const steps of good) expect(() => run(steps)).not.toThrow();
   });
 
   const bad: readonly { readonly name: string; readonly steps: readonly Step[]; readonly found: string }[] = [

@@ -123,6 +123,10 @@ export class AppliedCommands {
     if (command.type === 'txnResolve' && command.resolution.type === 'abort' && outcome.ok) {
       this.#aborted.add(prepareRequestId(command.txnId, command.part));
     }
+    // The first part, before it was prepared: from version 0.2 on, prepares may wait for a block of revisions.
+    if (command.type === 'txnDecide' && command.decision.type === 'abort' && outcome.ok) {
+      this.#aborted.add(prepareRequestId(command.txnId, 0));
+    }
     const committed = committedBy(now);
     if (committed !== undefined) this.#committedOnce(committed, now);
     if (now.requestId === '') return;
