@@ -11,11 +11,11 @@ const SEED = Number(process.env.REMORA_CHAOS_SEED ?? Date.now() % 1_000_000);
 const PROGRAMS = fileURLToPath(new URL('../dist/chaos', import.meta.url));
 const LAY_OUT = fileURLToPath(new URL('upgrade/releases.mjs', import.meta.url));
 
-test(`a cluster is upgraded, goes back, is upgraded again and finalized under load (again: npm run test:upgrade -- --minutes 0.4 --seed ${SEED})`, async () => {
+test(`a cluster is upgraded, goes back, is upgraded again and finalized under load (again: npm run test:upgrade -- --minutes 0.2 --seed ${SEED})`, async () => {
   const dir = mkdtempSync(join(tmpdir(), 'remora-upgrade-'));
   const { directory, names } = JSON.parse(execFileSync(process.execPath, [LAY_OUT], { encoding: 'utf8' }));
   const result = await runChaos({
-    ...{ dir: join(dir, 'run'), programs: PROGRAMS, seed: SEED, minutes: 0.4 },
+    ...{ dir: join(dir, 'run'), programs: PROGRAMS, seed: SEED, minutes: 0.2 },
     ...{ course: 'upgrade', nodes: 3, clients: 2, thinkMs: 40, auth: false },
     releases: releasesIn(directory, names),
     signal: new AbortController().signal,

@@ -2,7 +2,8 @@
  * Two releases in one cluster, in some runs: nodes start as either, until an operator upgrades them all and finalizes.
  *
  * RL1. Until there is a range, all nodes are of the earlier release: the cluster begins with its version.
- * RL2. Then each life of a node is of a release by chance, as when nodes are upgraded and taken back.
+ * RL2. Then each life of a node is of a release by chance, as when nodes are upgraded and taken back. Beside the faults
+ *      of the run, nodes are stopped for that now and then.
  * RL3. After a part of the run, every node that starts is of the later release, and the others are stopped for it one
  *      after the other. The operator asks to finalize until it is done, under the same faults.
  */
@@ -14,8 +15,11 @@ const OLDER: VersionRange = rangeUpTo('0.1');
 const NEWER: VersionRange = rangeUpTo('0.2');
 
 /** The part of a run after which the upgrade begins. */
-const BEGINS_AFTER = 0.4;
+const BEGINS_AFTER = 0.5;
 const LOOK_MS = 400;
+/** Between two nodes that are stopped for another release, in the first part. */
+const CHANGE_MS_MIN = 500;
+const CHANGE_MS_SPREAD = 2_000;
 
 export class Releases {
   readonly #world: World;
@@ -47,6 +51,18 @@ export class Releases {
       this.#upgrading = true;
       this.#look();
     });
+    this.#change();
+  }
+
+  /** RL2. */
+  #change(): void {
+    const { loop, nodes } = this.#world;
+    loop.setTimer(CHANGE_MS_MIN + this.#random.int(CHANGE_MS_SPREAD), () => {
+      if (this.#upgrading) return;
+      const node = nodes[this.#random.int(nodes.length)];
+      if (node !== undefined && isRunning(node) && !this.#isAway(this.#stopped)) this.#restart(node);
+      this.#change();
+    });
   }
 
   /** RL3. */
@@ -55,8 +71,8 @@ export class Releases {
     if (over || this.#finalized) return;
     loop.setTimer(LOOK_MS, () => this.#look());
     if (this.#isAway(this.#stopped)) return;
-    this.#stopped = nodes.find((node) => node.up && !node.stopping && !node.clock.paused && node.versions === OLDER);
-    if (this.#stopped !== undefined) return this.#restart(this.#stopped);
+    const older = nodes.find((node) => isRunning(node) && node.versions === OLDER);
+    if (older !== undefined) return this.#restart(older);
     admin.ask(
       'finalize',
       (api, call) => api.finalizeUpgrade({ version: '' }, call),
@@ -72,6 +88,11 @@ export class Releases {
   }
 
   #restart(node: SimNode): void {
+    this.#stopped = node;
     void node.stop().then(() => this.#world.startAgain(node));
   }
+}
+
+function isRunning(node: SimNode): boolean {
+  return node.up && !node.stopping && !node.clock.paused;
 }

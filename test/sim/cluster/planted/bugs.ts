@@ -400,7 +400,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: 'const batch = mine?.batch ?? this.#read(data);',
     replace: 'const batch = { ...(mine?.batch ?? this.#read(data)), version: this.#deps.readsUpTo };',
     seed: 12,
-    properties: ['applied alike', 'replicas agree'],
+    properties: ['applied alike', 'nodes do not stop'],
   },
   {
     layer: 'scheduling',

@@ -18,9 +18,9 @@ export const pastReads: MakeWorkload = (world) => {
   return {
     name: 'past reads',
     run: (life) =>
-      withHands(world, 1, async () => {
+      withHands(world, 2, async () => {
         compared += await once(world, life);
-        await think(world, life, 2);
+        await think(world, life, 1);
       }),
     figures: () => ({ 'reads of the past compared': compared }),
     check() {},
@@ -30,8 +30,10 @@ export const pastReads: MakeWorkload = (world) => {
 /** Returns how many reads were compared. */
 async function once(world: World, life: ClientLife): Promise<number> {
   const { kv } = life.remora;
-  const keys = [0, 1].map(() => KEYS[life.random.int(KEYS.length)] ?? KEYS[0]);
-  const put = KEYS[life.random.int(KEYS.length)] ?? KEYS[0];
+  const draw = (): string => KEYS[life.random.int(KEYS.length)] ?? KEYS[0];
+  const put = draw();
+  // In one range, or over several.
+  const keys = life.random.int(2) === 0 ? [put] : [draw(), draw()];
   const seen = await ask({ world, life, what: 'read of now' }, () => kv.txn({ success: keys.map((get) => ({ get })) }));
   if (seen.type !== 'answer') return 0;
   const { revision, results } = seen.value;
