@@ -1,12 +1,13 @@
 // The command line logs in as a user, and manages users, roles and permissions.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'remora';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { RemoraCommand } from './command.ts';
 import { runHere } from './command-line.ts';
 import { Cluster } from './harness.ts';
+import { nicenessOfThreads } from './process-state.ts';
 
 const ROOT = { REMORA_USER: 'root', REMORA_PASSWORD: 'root-pw' };
 const ANN = { REMORA_USER: 'ann', REMORA_PASSWORD: 'ann-pw' };
@@ -45,6 +46,17 @@ describe('remora auth', () => {
     if (code !== 0) throw new Error(`remora ${line}: exit code ${code}: ${err}`);
     return out;
   }
+
+  test.runIf(process.platform === 'linux')(
+    'passwords are hashed by a thread that gives way to all others',
+    async () => {
+      await done(ANN, 'kv put orders/1 v'); // It logs in, so the thread has hashed.
+      const pid = cluster.nodes[0]?.pid ?? 0;
+      const own = nicenessOfThreads(pid);
+      const usual = Math.min(...own);
+      expect(own.filter((nice) => nice > usual)).toEqual([usual + constants.priority.PRIORITY_BELOW_NORMAL]);
+    },
+  );
 
   test('a user does what its roles allow, by the SDK and by the calls of administration', async () => {
     await done(ANN, 'kv put orders/1 v');

@@ -18,6 +18,14 @@ function stateOf(pid: number): string {
   }
 }
 
+/** The nice values of the threads of a process: higher ones leave the processor to others. Linux only. */
+export function nicenessOfThreads(pid: number): readonly number[] {
+  return readdirSync(`/proc/${pid}/task`).map((thread) => {
+    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]);
+  });
+}
+
 /** The processes of this parent whose command line contains the text. */
 export function childrenOf(parent: number, text: string): readonly number[] {
   return readdirSync('/proc').flatMap((name) => {
