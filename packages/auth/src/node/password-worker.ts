@@ -18,7 +18,7 @@ parentPort?.on('message', (task: PasswordTask) => {
   );
 });
 
-/** Linux has priorities by thread, and names the calling thread. Other systems lack that: there it competes as before. */
+/** Linux has priorities by thread, and names the calling thread. Elsewhere it competes as before. */
 function yieldToOtherThreads(): void {
   try {
     const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1));
