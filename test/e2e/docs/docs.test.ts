@@ -5,15 +5,8 @@ import { EtcdProcess, missingEtcd } from '../../etcd-diff/servers/etcd-process.t
 import { describeWith } from '../../support/needs.ts';
 import { missingEtcdctl } from '../etcd-twins/etcdctl.ts';
 import { Cluster } from '../harness.ts';
+import { FOUNDING_PAGES } from './founding-pages.ts';
 import { PageRunner, runnableBlocks } from './page-run.ts';
-
-/** Each found a cluster and change its members: one shell, in this order, on machines of its own. */
-const GROUPS = [
-  ['run-three-nodes', 'add-a-node', 'take-a-node-out'],
-  ['run-three-nodes', 'change-addresses'],
-  ['run-three-nodes', 'replace-a-node'],
-  ['run-three-nodes', 'grow-to-five-nodes'],
-].map((names) => names.map((name) => `docs/how-to/cluster/${name}.md`));
 
 describe('pages for any cluster', () => {
   let cluster: Cluster;
@@ -29,7 +22,7 @@ describe('pages for any cluster', () => {
   });
 
   const pages = shelfPages().filter(
-    (page) => ![...GROUPS.flat(), SECURE, USERS, MOVE].includes(page) && runnableBlocks(page).length > 0,
+    (page) => ![...FOUNDING_PAGES, USERS, MOVE].includes(page) && runnableBlocks(page).length > 0,
   );
 
   test.each(pages)('%s: its commands work as it says', async (page) => {
@@ -53,18 +46,6 @@ describeWith(missingEtcd() ?? missingEtcdctl(), 'the page on moving from etcd', 
   });
 });
 
-/** It founds a cluster too. */
-const SECURE = 'docs/how-to/cluster/secure-a-cluster.md';
-
-test('a secure cluster is founded, used and changed, as the page says', async () => {
-  const runner = new PageRunner();
-  try {
-    await runner.run(SECURE);
-  } finally {
-    runner.remove();
-  }
-});
-
 /** It switches authentication on. */
 const USERS = 'docs/how-to/cluster/users-and-permissions.md';
 
@@ -76,14 +57,5 @@ test('users and roles are managed as the page says', async () => {
   } finally {
     runner.remove();
     await cluster.stop();
-  }
-});
-
-test.each(GROUPS)('a cluster on three machines is founded and changed, as %s and %s say', async (...pages) => {
-  const runner = new PageRunner();
-  try {
-    await runner.run(...pages);
-  } finally {
-    runner.remove();
   }
 });
