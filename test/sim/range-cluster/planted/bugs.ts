@@ -14,7 +14,7 @@ export const MERGE_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/reshape/merge-driver.ts',
     find: 'await this.#settled(sealed.descriptor, sealed.index, untilMs);',
     replace: '',
-    seed: 3,
+    seed: 4,
     properties: ['MR3', 'MG2'],
   },
   {

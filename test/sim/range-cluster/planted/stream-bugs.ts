@@ -20,7 +20,7 @@ export const STREAM_BUGS: readonly PlantedBug[] = [
     file: 'packages/gateway/src/routing/watches/merged-watch.ts',
     find: '    if (!this.#created) return this.#pauseFullParts(); // MW8\n',
     replace: '',
-    seed: 34,
+    seed: 2,
     properties: ['SL1 watch: complete'],
   },
   {
@@ -38,7 +38,7 @@ export const STREAM_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/watch/watch-session.ts',
     find: 'replica.closing.closeNewest(begin); // WS4',
     replace: 'begin(undefined);',
-    seed: 1,
+    seed: 5,
     properties: ['SL1 watch stream: progress'],
   },
 ];

@@ -69,7 +69,7 @@ export const TRANSACTION_BUGS: readonly PlantedBug[] = [
     file: SETTLER,
     find: 'if (--left > 0) return;\n      if (failed ||',
     replace: 'if (--left < 0) return;\n      if (',
-    seed: 1,
+    seed: 28,
     properties: ['X1'],
   },
   {
