@@ -161,6 +161,12 @@ export const HEALTH_CONDITIONS = {
     means: 'More is wrong than this node was told. The text says how many conditions are missing.',
     advice: '`remora admin check` lists all of them.',
   },
+  ofNewerRelease: {
+    ...{ severity: 'warning', scope: 'cluster' },
+    means: 'A node of a newer release reports a condition that this release does not know. The text says what it is.',
+    advice: 'Run `remora admin check` at a node of the newer release, which also says what to do.',
+    page: UPGRADE,
+  },
   noRanges: {
     ...{ severity: 'critical', scope: 'cluster' },
     means: 'The cluster has no range yet, so it stores nothing. All requests wait.',

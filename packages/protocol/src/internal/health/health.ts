@@ -7,8 +7,10 @@
  *      the whole cluster makes no node unready: a load balancer would remove all of them.
  * HC4. Some texts name keys of clients. Probes may come from anywhere, so `/ready` shows these conditions without the
  *      keys.
+ * HC5. Nodes of two releases work together, so a node may be told a condition that its release does not know. It keeps
+ *      the text, under the name `ofNewerRelease`.
  */
-import { field, mapped, names, struct, textOf, uint } from '../../schema/kinds.ts';
+import { field, mapped, struct, textOf, uint } from '../../schema/kinds.ts';
 import type { Kind } from '../../schema/shape.ts';
 import {
   type ConditionName,
@@ -48,17 +50,24 @@ export const CONDITIONS_PAGE = 'docs/reference/conditions.md';
 /** A sentence or two. */
 const TEXT_CHARACTERS_MAX = 2_000;
 
+/** Longer than any name. */
+const NAME_CHARACTERS_MAX = 64;
+
 /** Only the name travels; what follows from it does not (HC1). */
 export const HealthCondition: Kind<HealthCondition> = mapped(
   struct('condition', {
-    name: field(names('condition', Object.keys(HEALTH_CONDITIONS) as ConditionName[]), 'Which condition it is.'),
+    name: field(textOf({ max: NAME_CHARACTERS_MAX }), 'Which condition it is.'),
     rangeId: field(uint, 'The range that it concerns; 0: no single one.'),
     nodeId: field(uint, 'The node that it concerns; 0: no single one.'),
     text: field(textOf({ max: TEXT_CHARACTERS_MAX }), 'What is wrong, for people.'),
   }),
-  ({ name, text, ...about }) => healthCondition(name, about, text),
+  ({ name, text, ...about }) => healthCondition(isKnown(name) ? name : 'ofNewerRelease', about, text), // HC5
   (condition) => condition,
 );
+
+function isKnown(name: string): name is ConditionName {
+  return Object.hasOwn(HEALTH_CONDITIONS, name);
+}
 
 /** HC1. */
 export function healthCondition(
