@@ -269,13 +269,16 @@ describe('in frames', () => {
       says: "no service 'pipe'",
       code: 'UNIMPLEMENTED',
     },
-  ] as const)('who asks for $name is told what is wrong', async ({ port, hello, says, code }) => {
-    const ended = new Promise<StreamEnd>((resolve) => {
-      const handlers = { onHello() {}, onFrame() {}, onDrain() {}, onEnd: resolve };
-      dialFrames(cluster.node(1)[port], hello, { clock: nodeClock() }, handlers);
-    });
-    expect(await ended).toEqual({ code, message: expect.stringContaining(says) });
-  });
+  ] as const)(
+    'a caller that asks for $name gets an error that says what is wrong',
+    async ({ port, hello, says, code }) => {
+      const ended = new Promise<StreamEnd>((resolve) => {
+        const handlers = { onHello() {}, onFrame() {}, onDrain() {}, onEnd: resolve };
+        dialFrames(cluster.node(1)[port], hello, { clock: nodeClock() }, handlers);
+      });
+      expect(await ended).toEqual({ code, message: expect.stringContaining(says) });
+    },
+  );
 
   test.each([
     { port: 'http', says: /does not speak this protocol/ },

@@ -56,7 +56,8 @@ test('a slow write is logged by gateway, leader and log, and counted', async () 
   expect(request).toMatchObject({ level: 'warn', attempts: 1, rangeId: 2, code: 'OK', searchedMs: 0 });
   expect(Number(request?.tookMs)).toBeGreaterThanOrEqual(200);
   const [entry] = linesOf(node, 'an entry was slow to commit');
-  expect(entry).toMatchObject({ rangeId: 2, commands: 1, requestId: request?.requestId });
+  expect(entry).toMatchObject({ rangeId: 2, commands: 1, request: request?.request });
+  expect(request?.request).toMatch(/^[0-9a-f]{16}$/);
   expect(linesOf(node, 'a synced write to the log was slow: its disk is slow or busy')).toHaveLength(1);
   const [count = 0] = (await node.metrics('remora_commit_seconds_count')).values();
   expect(count).toBeGreaterThan(1);

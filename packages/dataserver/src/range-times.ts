@@ -20,8 +20,8 @@ export interface SlowEntry {
   readonly rangeId: number;
   readonly index: number;
   readonly commands: number;
-  /** The first of its commands; the gateway's line about the same command has it, too. */
-  readonly requestId: string;
+  /** The tag of its first command's request id (`requestTag`), also in the gateway's line about the command. */
+  readonly request: string;
   readonly commitMs: number;
 }
 

@@ -39,6 +39,7 @@ export { type Named, type NamedNode, namedNode } from './internal/named-node.ts'
 export * from './internal/query.ts';
 export * from './internal/range-api.ts';
 export * from './internal/recovery-api.ts';
+export { requestTag } from './internal/request-tag.ts';
 export * from './internal/revision-api.ts';
 export * from './internal/routing-key-text.ts';
 export * from './internal/session-api.ts';

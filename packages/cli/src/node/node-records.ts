@@ -2,7 +2,7 @@ import type { ClusterVersion } from '@remora/base';
 import type { AuthImage } from '@remora/protocol';
 import type { KnownNode } from './cluster/known-nodes.ts';
 
-/** What a node is told once: its cluster and its id. */
+/** The identity of a node, which never changes: its cluster and its id. */
 export interface NodeAssignment {
   readonly clusterId: string;
   readonly nodeId: number;

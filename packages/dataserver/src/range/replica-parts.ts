@@ -123,7 +123,7 @@ function localParts(deps: RangeDeps, state: RangeState) {
 
 type LocalParts = ReturnType<typeof localParts>;
 
-/** A store that is told of no versions. */
+/** For stores without a cluster version. */
 const UNSAID: SpokenVersions = { builds: BUILD_VERSIONS };
 
 /** The path of commands into the log, and the parts that propose commands. */

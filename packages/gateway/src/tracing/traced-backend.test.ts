@@ -1,6 +1,6 @@
 import { SeededRandom, ServiceError } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
-import type { CommandResult } from '@remora/protocol';
+import { type CommandResult, requestTag } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import type { Backend, BackendDone } from '../backend.ts';
 import { parseTraceparent } from './trace-context.ts';
@@ -45,14 +45,14 @@ function bed() {
     const op = { type: 'delete', key: Buffer.from('secret'), end: undefined, prevKv: false } as const;
     return traced.command(
       { type: 'kv', op } as never,
-      { principal: undefined, timeoutMs: 1, requestId: 'r', trace },
+      { principal: undefined, timeoutMs: 1, requestId: 'secret id', trace },
       done,
     );
   };
   return { clock, spans, asked, cancelled, put };
 }
 
-test('a sampled request has a span below that of its caller, without keys (TB2)', () => {
+test('a sampled request has a span below that of its caller, without keys and request ids (TB2)', () => {
   const { clock, spans, asked, put } = bed();
   const startMs = clock.wallMs();
   put(traceparent());
@@ -62,7 +62,7 @@ test('a sampled request has a span below that of its caller, without keys (TB2)'
     {
       ...{ traceId: TRACE, parentSpanId: PARENT, spanId: expect.stringMatching(/^[0-9a-f]{16}$/) },
       ...{ name: 'remora delete', startMs, tookMs: 12, error: 'UNAVAILABLE' },
-      attributes: { 'remora.kind': 'delete', 'remora.node': 3, 'remora.request_id': 'r' },
+      attributes: { 'remora.kind': 'delete', 'remora.node': 3, 'remora.request': requestTag('secret id') },
     },
   ]);
   expect(JSON.stringify(spans)).not.toContain('secret');

@@ -3,25 +3,14 @@
  *
  * TB1. The caller decides whether a request is traced: a request without a context, or with one that is not sampled,
  *      gets no span.
- * TB2. A span has no keys, values, names of locks or tokens: what collects traces may be open to more people than the
- *      cluster.
+ * TB2. A span has no keys, values, names of locks, tokens or request ids: more people may see the collected traces than
+ *      the cluster.
  * TB3. A span ends once: with the answer, or when the caller gives up.
  */
-import type { PlainNeed, Principal } from '@remora/auth';
 import type { Clock, Random } from '@remora/base';
-import type { ClusterView, Command, CommandResult, Query, QueryResult } from '@remora/protocol';
-import type {
-  Asked,
-  Backend,
-  BackendDone,
-  LockWatchEnd,
-  LockWatchListener,
-  LockWatchOptions,
-  RequestOptions,
-  WatchControl,
-  WatchListener,
-  WatchOptions,
-} from '../backend.ts';
+import { type Command, type CommandResult, type Query, type QueryResult, requestTag } from '@remora/protocol';
+import type { Backend, BackendDone, RequestOptions } from '../backend.ts';
+import { BackendDecorator } from '../backend-decorator.ts';
 import { kindOf } from '../routing/calls/request-meter.ts';
 import { parseTraceparent } from './trace-context.ts';
 
@@ -50,31 +39,19 @@ export interface TracedBackendDeps {
   readonly random: Random;
 }
 
-export class TracedBackend implements Backend {
+/** Watches last: they have no spans. */
+export class TracedBackend extends BackendDecorator {
   readonly #deps: TracedBackendDeps;
-  readonly #backend: Backend;
 
   constructor(deps: TracedBackendDeps) {
+    super(deps.backend);
     this.#deps = deps;
-    this.#backend = deps.backend;
   }
 
-  get nodeId(): number {
-    return this.#backend.nodeId;
-  }
-
-  view(): ClusterView {
-    return this.#backend.view();
-  }
-
-  rangeTimeMs(): number | undefined {
-    return this.#backend.rangeTimeMs();
-  }
-
-  command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
+  override command(command: Command, options: RequestOptions, done: BackendDone<CommandResult>): () => void {
     const end = this.#begin(options, () => kindOf({ kind: 'command', command }));
-    if (end === undefined) return this.#backend.command(command, options, done);
-    const giveUp = this.#backend.command(command, options, (error, reply) => {
+    if (end === undefined) return super.command(command, options, done);
+    const giveUp = super.command(command, options, (error, reply) => {
       end(error?.code, reply?.queuedAt);
       done(error, reply);
     });
@@ -84,10 +61,10 @@ export class TracedBackend implements Backend {
     };
   }
 
-  query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
+  override query(query: Query, options: RequestOptions, done: BackendDone<QueryResult>): () => void {
     const end = this.#begin(options, () => kindOf({ kind: 'query', query, notBefore: 0 }));
-    if (end === undefined) return this.#backend.query(query, options, done);
-    const giveUp = this.#backend.query(query, options, (error, reply) => {
+    if (end === undefined) return super.query(query, options, done);
+    const giveUp = super.query(query, options, (error, reply) => {
       end(error?.code);
       done(error, reply);
     });
@@ -95,23 +72,6 @@ export class TracedBackend implements Backend {
       end('CANCELED');
       giveUp();
     };
-  }
-
-  /** A watch lasts: it has no span. */
-  watch(options: WatchOptions & Asked, listener: WatchListener): WatchControl {
-    return this.#backend.watch(options, listener);
-  }
-
-  watchLocks(
-    options: LockWatchOptions & Asked,
-    listener: LockWatchListener,
-    onEnd: LockWatchEnd,
-  ): Omit<WatchControl, 'progress'> {
-    return this.#backend.watchLocks(options, listener, onEnd);
-  }
-
-  check(principal: Principal | undefined, needs: readonly PlainNeed[], action?: string): void {
-    this.#backend.check(principal, needs, action);
   }
 
   /** TB1. Returns a function that ends the span. */
@@ -131,7 +91,7 @@ export class TracedBackend implements Backend {
       const attributes = {
         'remora.kind': kind,
         'remora.node': this.nodeId,
-        ...(requestId !== undefined && { 'remora.request_id': requestId }),
+        ...(requestId !== undefined && { 'remora.request': requestTag(requestId) }),
         ...(queuedAt !== undefined && { 'remora.lock.queue_position': queuedAt }),
       };
       const tookMs = clock.monotonicMs() - sinceMs;

@@ -85,23 +85,24 @@ describe('a new cluster begins with the version that all can write (UP3)', () =>
   });
 });
 
-describe('operators are told', () => {
-  const told = ({ upgrade }: ReturnType<typeof bedOf>) => upgrade.conditions().map(({ name, text }) => [name, text]);
+describe('conditions of an upgrade say', () => {
+  const conditionsOf = ({ upgrade }: ReturnType<typeof bedOf>) =>
+    upgrade.conditions().map(({ name, text }) => [name, text]);
 
   test('nothing while all nodes write the version in force', () => {
-    expect(told(bedOf([FIRST_VERSION, FIRST_VERSION]))).toEqual([]);
+    expect(conditionsOf(bedOf([FIRST_VERSION, FIRST_VERSION]))).toEqual([]);
   });
 
   test('which nodes are behind', () => {
-    const [[name, text] = []] = told(bedOf([SECOND, FIRST_VERSION, undefined]));
+    const [[name, text] = []] = conditionsOf(bedOf([SECOND, FIRST_VERSION, undefined]));
     expect([name, text]).toEqual(['mixedVersions', expect.stringContaining('not yet n2, n3: install Remora 0.2')]);
   });
 
   test('to finalize', () => {
     const bed = bedOf([SECOND, SECOND]);
-    const [[name, text] = []] = told(bed);
+    const [[name, text] = []] = conditionsOf(bed);
     expect([name, text]).toEqual(['upgradeNotFinalized', expect.stringContaining('remora admin upgrade finalize')]);
     bed.state.apply({ type: 'finalizeUpgrade', version: SECOND });
-    expect(told(bed)).toEqual([]);
+    expect(conditionsOf(bed)).toEqual([]);
   });
 });

@@ -81,6 +81,23 @@ test('while a collector does not answer, a bounded number of spans wait, and its
   expect(sent[0]?.signal.aborted).toBe(true);
 });
 
+test('a collector that does not answer delays the end of a node by a second (OE2)', async () => {
+  const { clock, exporter, sent, count } = bed(
+    () =>
+      new Promise((_, reject) => {
+        const { signal } = sent.at(-1) ?? {};
+        signal?.addEventListener('abort', () => reject(signal.reason));
+      }),
+  );
+  exporter.add(SPAN);
+  clock.advance(1_000);
+  exporter.add(SPAN);
+  const closed = exporter.close();
+  clock.advance(1_000);
+  await closed;
+  expect([sent.length, await count('dropped')]).toEqual([1, 2]);
+});
+
 test('an endpoint that is no URL is refused', () => {
   const deps = {
     clock: new ManualClock(),

@@ -4,7 +4,8 @@
  *
  * OE1. At most `SPANS_WAITING_MAX` spans wait; further ones are dropped and counted. One request is in progress at a
  *      time, and has `TIMEOUT_MS`.
- * OE2. Spans of a request that failed are dropped: a collector that is away costs a node no memory, and delays nothing.
+ * OE2. Spans of a request that failed are dropped: a collector that is away costs a node no memory, and delays its end
+ *      by at most `CLOSING_MS`.
  */
 import { type Clock, type Counter, type Logger, type Metrics, RareLog, type Timer } from '@remora/base';
 import type { Span, SpanSink } from '@remora/gateway';
@@ -14,6 +15,7 @@ import { CommandError } from '../../exit-codes.ts';
 const SPANS_WAITING_MAX = 4_096;
 const SPANS_SENT_MAX = 512;
 const TIMEOUT_MS = 5_000;
+const CLOSING_MS = 1_000;
 /** Spans wait this long for others to share a request. */
 const GATHER_MS = 1_000;
 const MS_NANOS = 1_000_000n;
@@ -75,8 +77,10 @@ export class OtlpExporter implements SpanSink {
   /** Sends what waits, once, and accepts nothing more. */
   async close(): Promise<void> {
     this.#timer?.cancel();
+    const giveUp = this.#deps.clock.setTimer(CLOSING_MS, () => this.#stop.abort(new Error('the node is stopping')));
     await this.#sending;
     if (this.#waiting.length > 0) await this.#send(this.#waiting.splice(0, SPANS_SENT_MAX));
+    giveUp.cancel();
     this.#stop.abort();
   }
 
@@ -94,8 +98,11 @@ export class OtlpExporter implements SpanSink {
     const { clock, send } = this.#deps;
     const late = new AbortController();
     const timer = clock.setTimer(TIMEOUT_MS, () => late.abort(new Error(`no answer within ${TIMEOUT_MS} ms`)));
+    const giveUp = (): void => late.abort(this.#stop.signal.reason);
+    this.#stop.signal.addEventListener('abort', giveUp);
     let reason: string;
     try {
+      this.#stop.signal.throwIfAborted();
       const { ok, status } = await send(this.#url, JSON.stringify(this.#body(spans)), late.signal);
       if (ok) return this.#exported.inc(spans.length);
       reason = `status ${status}`;
@@ -103,6 +110,7 @@ export class OtlpExporter implements SpanSink {
       reason = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
     } finally {
       timer.cancel();
+      this.#stop.signal.removeEventListener('abort', giveUp);
     }
     this.#dropped.inc(spans.length);
     this.#log.warn('collector', { url: this.#url, spans: spans.length, reason }, 'the collector did not take spans');
@@ -115,8 +123,7 @@ export class OtlpExporter implements SpanSink {
 }
 
 function tracesUrl(endpoint: string): string {
-  const url = URL.parse(endpoint);
-  if (url === null || !/^https?:$/.test(url.protocol)) {
+  if (!URL.canParse(endpoint) || !/^https?:$/.test(new URL(endpoint).protocol)) {
     throw new CommandError('usage', `--otlp-endpoint: expected a URL such as http://127.0.0.1:4318, got ${endpoint}`);
   }
   return `${endpoint.replace(/\/+$/, '')}/v1/traces`;

@@ -6,6 +6,7 @@ import {
   drawsRevisions,
   encodeEntry,
   type RevisionBlock,
+  requestTag,
 } from '@remora/protocol';
 import type { Group, LogPosition, Refusal } from '@remora/raft';
 import type { RangeTimes } from '../../range-times.ts';
@@ -213,8 +214,8 @@ export class Proposals {
     if (times === undefined) return;
     const commitMs = times.now() - proposedMs;
     if (!times.committed(commitMs)) return;
-    const requestId = pending[0]?.item.requestId ?? '';
-    times.slow({ rangeId: state.rangeId, index, commands: pending.length, requestId, commitMs });
+    const request = requestTag(pending[0]?.item.requestId ?? '');
+    times.slow({ rangeId: state.rangeId, index, commands: pending.length, request, commitMs });
   }
 
   /** Leadership is lost: the next leader may still commit what was proposed. */

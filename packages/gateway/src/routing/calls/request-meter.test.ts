@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { RequestMeter } from './request-meter.ts';
 
 const TIMES = {
-  ...{ tookMs: 1_234.5, requestId: 'r', rangeId: 2, node: 3, attempts: 2, searchedMs: 1_000.4, lastAttemptMs: 7.6 },
+  ...{ tookMs: 1_234.5, request: 'r', rangeId: 2, node: 3, attempts: 2, searchedMs: 1_000.4, lastAttemptMs: 7.6 },
   code: 'OK',
 };
 

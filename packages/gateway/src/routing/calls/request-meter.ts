@@ -27,8 +27,8 @@ const SAMPLED = 8;
 /** Where the time of a request went. */
 export interface RequestTimes {
   readonly tookMs: number;
-  /** The leader's line about the same command has it, too. Empty for queries. */
-  readonly requestId: string;
+  /** The tag of the request id (`requestTag`), also in the leader's line about the command. Empty for queries. */
+  readonly request: string;
   /** The range and node that it was sent to last; 0: it was not sent. */
   readonly rangeId: number;
   readonly node: number;

@@ -8,6 +8,7 @@ import {
   type RangeRequest,
   type RpcChannel,
   type RpcDialer,
+  requestTag,
   staleEpoch,
 } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
@@ -162,7 +163,7 @@ describe('is measured', () => {
     bed.clock.advance(10_000);
     expect(bed.outcome).toBe('ok 7');
     expect(bed.measured).toEqual([`1 × command ${bed.endedMs - 5_000} ms`]);
-    expect(bed.slow).toMatchObject({ requestId: 'r1', rangeId: 2, node: 1, code: 'OK' });
+    expect(bed.slow).toMatchObject({ request: requestTag('r1'), rangeId: 2, node: 1, code: 'OK' });
     expect(bed.slow?.attempts).toBeGreaterThanOrEqual(bed.sent.length);
     expect(bed.slow?.searchedMs).toBeLessThan(10); // Its leader was not known at the beginning.
     expect(bed.slow?.lastAttemptMs).toBe(1); // As long as the answer took.

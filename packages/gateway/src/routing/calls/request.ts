@@ -14,6 +14,7 @@ import {
   currentRanges,
   rangeExecute,
   rangeInfo,
+  requestTag,
   staleAuthDetails,
   staleEpoch,
 } from '@remora/protocol';
@@ -454,7 +455,7 @@ export class RoutedCall implements Awaited {
     if (tookMs < meter.slowMs) return;
     meter.slow(this.#body, {
       tookMs,
-      requestId: this.#request.requestId,
+      request: requestTag(this.#request.requestId),
       rangeId: this.#range?.rangeId ?? 0,
       node: this.#node,
       attempts: this.#attempts,

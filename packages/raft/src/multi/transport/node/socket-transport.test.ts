@@ -119,7 +119,7 @@ describe('socket transport', () => {
     const two = new Recorder();
     await bed.start(2, two, { verifyPeer: (peer) => (peer.incarnation === 'second' ? verify : undefined) });
     const a = await bed.start(1, new Recorder(), { local: identity(1, local), onRefused });
-    await until('the refusal is told', () => {
+    await until('the refusal is reported', () => {
       a.send(2, [heartbeat(1)]);
       return refusals.length > 0;
     });
@@ -138,7 +138,7 @@ describe('socket transport', () => {
     await bed.start(2, two, { local: identity(2, { versions }) });
     const old = identity(1, { versions: { builds: rangeUpTo('0.1'), inForce: FIRST_VERSION } });
     const a = await bed.start(1, new Recorder(), { local: old, onRefused: (_node, refusal) => refusals.push(refusal) });
-    await until('the refusal is told', () => {
+    await until('the refusal is reported', () => {
       a.send(2, [heartbeat(1)]);
       return refusals.length > 0;
     });
