@@ -73,7 +73,7 @@ export const PEER_RULES: readonly RuleMutation[] = [
     replace: 'if (founders !== undefined ||',
     killedBy: {
       file: 'packages/cli/src/node/files/data-dir.test.ts',
-      test: 'a directory is refused to a node with other founders, before the cluster is founded (I1, I6)',
+      test: "a directory is refused to a node with 'other founders, before the cluster is…' (I1, I6)",
     },
   },
   {
@@ -95,7 +95,7 @@ export const PEER_RULES: readonly RuleMutation[] = [
     replace: "return code === 'NODE_CONFLICT' || !this.#met;",
     killedBy: {
       file: 'packages/cli/src/node/cluster/peer-refusal-policy.test.ts',
-      test: 'has met a member: only its certificate is known to be good (ST3)',
+      test: "'has met a member: only its certificat…'",
     },
   },
   {

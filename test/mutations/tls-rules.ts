@@ -51,7 +51,7 @@ export const TLS_RULES: readonly RuleMutation[] = [
     file: ACCEPTOR,
     find: "if (this.#options.clientCertificates === 'off') return options;",
     replace: "if (this.#options.clientCertificates !== 'never') return options;",
-    killedBy: { file: PORT, test: 'of TLSv1.3 is resumed where certificates are optional: false (TA5)' },
+    killedBy: { file: PORT, test: "of 'TLSv1.3' is resumed where certificates are 'optional': false (TA5)" },
   },
   {
     name: 'handshakes-without-bound',
