@@ -179,3 +179,20 @@ export interface UpgradeJson {
 export interface WhyJson {
   readonly lines: readonly string[];
 }
+
+/** `GET /v1/cluster/activity`: one value for each of `times`; null where nothing was reported. */
+export interface ActivityJson {
+  readonly stepMs: number;
+  readonly times: readonly number[];
+  readonly nodes: readonly NodeActivityJson[];
+}
+
+export interface NodeActivityJson {
+  readonly nodeId: number;
+  readonly requestsPerS: readonly (number | null)[];
+  readonly readsPerS: readonly (number | null)[];
+  readonly writesPerS: readonly (number | null)[];
+  readonly p50Ms: readonly (number | null)[];
+  readonly p99Ms: readonly (number | null)[];
+  readonly fsyncP99Ms: readonly (number | null)[];
+}

@@ -52,10 +52,7 @@ export async function lock(name: LockName, signal: AbortSignal): Promise<LockAns
   return answer;
 }
 
-export interface Reason {
-  readonly by: string;
-  readonly reason: string;
-}
+export type Reason = { readonly by: string; readonly reason: string };
 
 export function forceRelease(name: LockName, why: Reason): Promise<{ readonly version: number }> {
   return call('POST', `${lockPath(name)}/force-release`, { body: { requestId: randomId(), ...filled(why) } });

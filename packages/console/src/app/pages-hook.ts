@@ -43,7 +43,7 @@ export function usePages<Row>(
   const [state, setState] = useState<State<Row>>({ key, rows: [], parts: 0 });
   const [loading, setLoading] = useState(true);
   const [round, setRound] = useState(0);
-  const running = useRef<AbortController>();
+  const running = useRef<AbortController | undefined>(undefined);
   const latest = useRef(load);
   latest.current = load;
   const shown = useRef(state);

@@ -4,7 +4,7 @@ import { messageOf } from '../api/errors.ts';
 import type { Word } from '../logic/shell.ts';
 import { Command } from './command.tsx';
 import { Dialog } from './dialog.tsx';
-import { Field } from './form.tsx';
+import { Field, Select } from './form.tsx';
 import { ErrorNote } from './states.tsx';
 import { announce } from './toast.tsx';
 
@@ -17,6 +17,8 @@ export interface ActionField {
   readonly placeholder?: string;
   readonly type?: 'text' | 'password' | 'number';
   readonly lines?: number;
+  /** The values to choose from; without them, any text. */
+  readonly options?: readonly string[];
   /** Returns what is wrong with the value. */
   check?(value: string): string | undefined;
 }
@@ -98,14 +100,14 @@ export function ActionDialog(props: ActionProps & { close(): void }) {
         }}
       >
         <div class="explanation">{explanation}</div>
-        {fields.map(({ name, check: _, initial: __, ...field }, at) => (
-          <Field
-            key={name}
-            {...field}
+        {fields.map((field, at) => (
+          <ActionInput
+            key={field.name}
+            field={field}
             hasFocus={at === 0}
-            value={values[name] ?? ''}
-            error={values[name] === '' ? undefined : problems.get(name)}
-            change={(value) => setValues((before) => ({ ...before, [name]: value }))}
+            value={values[field.name] ?? ''}
+            problem={problems.get(field.name)}
+            change={(value) => setValues((before) => ({ ...before, [field.name]: value }))}
           />
         ))}
         {confirmation !== undefined && (
@@ -123,6 +125,31 @@ export function ActionDialog(props: ActionProps & { close(): void }) {
         </footer>
       </form>
     </Dialog>
+  );
+}
+
+interface ActionInputProps {
+  readonly field: ActionField;
+  readonly value: string;
+  readonly problem: string | undefined;
+  readonly hasFocus: boolean;
+  change(value: string): void;
+}
+
+function ActionInput({ field, value, problem, hasFocus, change }: ActionInputProps) {
+  const { name: _, check: __, initial: ___, options, ...shown } = field;
+  if (options !== undefined) {
+    return (
+      <Select
+        label={field.label}
+        value={value}
+        options={options.map((option) => ({ value: option, text: option }))}
+        change={change}
+      />
+    );
+  }
+  return (
+    <Field {...shown} hasFocus={hasFocus} value={value} error={value === '' ? undefined : problem} change={change} />
   );
 }
 

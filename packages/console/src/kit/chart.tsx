@@ -23,7 +23,7 @@ const COLOURS = 8;
 /** Lines over time. Its latest values are in the text beside it, for those who do not see it. */
 export function Chart({ title, times, lines, unit }: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot>();
+  const plot = useRef<uPlot | undefined>(undefined);
   const dark = useStore(isDark);
   const names = lines.map(({ name }) => name).join('\n');
   const data = [times.map((at) => at / 1_000), ...lines.map(({ values }) => [...values])] as uPlot.AlignedData;

@@ -40,7 +40,7 @@ export function Field(props: FieldProps) {
       {lines === undefined ? (
         <input
           {...shared}
-          type={type}
+          type={type as 'text'}
           autocomplete={props.autocomplete ?? 'off'}
           onInput={(event) => change(event.currentTarget.value)}
         />
@@ -58,7 +58,7 @@ interface SelectProps<Value extends string> {
   readonly label: string;
   readonly value: Value;
   readonly options: readonly { readonly value: Value; readonly text: string }[];
-  change(value: Value): void;
+  change(value: NoInfer<Value>): void;
   /** Shows the label to screen readers only. */
   readonly isBare?: boolean;
 }
@@ -123,7 +123,7 @@ interface TabsProps<Value extends string> {
   readonly label: string;
   readonly value: Value;
   readonly options: readonly { readonly value: Value; readonly text: string }[];
-  change(value: Value): void;
+  change(value: NoInfer<Value>): void;
 }
 
 /** A choice of a few: buttons that are pressed. */

@@ -1,7 +1,7 @@
 /** Keys, names and values: text where they are UTF-8, otherwise base64 (`JsonBytes` of the HTTP API). */
-import type { JsonBytes } from '@remora/gateway/http/json/kv';
+import type { KeyJson } from '@remora/gateway/http/json/kv';
 
-export type { JsonBytes };
+export type JsonBytes = KeyJson['key'];
 
 const UNRESERVED = /[A-Za-z0-9_~-]/;
 const encoder = new TextEncoder();

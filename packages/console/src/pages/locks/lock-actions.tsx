@@ -4,6 +4,7 @@ import { forceRelease, forget, type LockName, revoke, setCapacity } from '../../
 import { useStore } from '../../app/hooks.ts';
 import { Action, type ActionField } from '../../kit/action.tsx';
 import { Text } from '../../kit/text.tsx';
+import { durationProblem } from '../../logic/duration.ts';
 import { counted } from '../../logic/format.ts';
 import { namespaceFlag } from './lock-address.ts';
 
@@ -120,8 +121,4 @@ function CapacityAction({ lock, state, done }: LockActionsProps) {
       done={done}
     />
   );
-}
-
-export function durationProblem(value: string): string | undefined {
-  return /^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(value) ? undefined : 'Expected a number with a unit: 30s, 5m, 1m30s.';
 }

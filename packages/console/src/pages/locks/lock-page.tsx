@@ -50,7 +50,7 @@ function LockState({ state }: { readonly state: LockAnswer }) {
     <>
       {forced !== undefined && (
         <Note tone="warn">
-          The lock was taken from its holders by force <Time at={forced.timeMs} />
+          The lock was taken from its holders by force <Time at={forced.atMs} />
           {forced.by !== '' && (
             <>
               {' '}
