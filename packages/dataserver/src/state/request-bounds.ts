@@ -69,6 +69,8 @@ export function queryWithin(bounds: RangeBounds, query: Query): boolean {
       return txnWithin(bounds, query.txn);
     case 'scan':
       return keysWithin(bounds, { key: query.key }); // it covers everything up to the end of the range
+    case 'history':
+      return keysWithin(bounds, { key: query.key });
     case 'session':
       // A range that is not the lease's home reports its own part of the lease.
       return query.incarnation !== 0 || spanContains(bounds.routed, leaseKey(query.id));

@@ -35,6 +35,7 @@ function keyOfQuery(query: Query): Bytes | undefined {
     case 'readTxn':
       return keyOfTxn(query.txn);
     case 'scan':
+    case 'history':
       return kvRoutingKey(query.key);
     case 'leaseKeepAlive':
     case 'leaseTimeToLive':

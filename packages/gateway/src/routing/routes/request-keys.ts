@@ -66,6 +66,7 @@ export function routingKey(request: Command | Query): Bytes {
     case 'txnResolve':
       return request.span.start;
     case 'scan':
+    case 'history':
       return kvRoutingKey(request.key);
     case 'compact':
     case 'raiseRevision':
