@@ -3,7 +3,7 @@
  * applied.
  */
 import { type Bytes, compareBytes, type Span, spanContains, spanCovers, unreachable } from '@remora/base';
-import { type LockId, type LockQuery, lockPrefix, namespaceSpan } from '@remora/lock';
+import { type LockId, type LockQuery, lockPrefix, namespaceSpan, namespacesSpan } from '@remora/lock';
 import {
   type Command,
   type Compare,
@@ -131,7 +131,10 @@ function lockQueryWithin(bounds: RangeBounds, query: LockQuery): boolean {
   switch (query.type) {
     case 'show':
       return lockWithin(bounds, query.lock);
+    case 'namespaces':
+      return spansOverlap(bounds.routed, namespacesSpan(query.after));
     case 'list':
+    case 'search':
       // The range lists its part of the locks: the caller knows the range's bounds by its epoch, and asks other ranges
       // for the rest.
       return spansOverlap(bounds.routed, namespaceSpan(query.namespace, query.prefix));
