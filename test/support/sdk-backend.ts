@@ -213,7 +213,9 @@ export class SdkBackend implements Backend {
     return [...(this.#sessions.get(id)?.locks.values() ?? [])].flatMap((lock) => {
       const { holders = [], waiters = [] } = this.#show(lock) ?? {};
       return [
-        ...holders.filter(isOfIt).map(({ owner, ...hold }) => ({ ...hold, lock, ownerId: owner.id, position: 0 })),
+        ...holders.filter(isOfIt).map(({ owner, ...hold }) => {
+          return { ...hold, lock, ownerId: owner.id, position: 0, sinceMs: hold.lockTimeMs };
+        }),
         ...waiters.filter(isOfIt).map(({ owner, ...at }) => ({ ...at, lock, ownerId: owner.id, version: 0, depth: 0 })),
       ];
     });
