@@ -11,6 +11,7 @@ export const now = new Store(Date.now());
 
 /** Takes over the wall time that an answer carried. */
 export function serverTime(nowMs: number): void {
+  if (!Number.isFinite(nowMs)) return;
   const difference = nowMs - Date.now();
   offsetMs = Math.abs(difference) < SKEW_MIN_MS ? 0 : difference;
 }

@@ -3,6 +3,7 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { useStore } from '../app/hooks.ts';
 import { isDark } from '../app/theme.ts';
+import { absolute } from '../logic/format.ts';
 
 export interface Line {
   readonly name: string;
@@ -67,6 +68,10 @@ export function Chart({ title, times, lines, unit }: ChartProps) {
   );
 }
 
+function timeOfDay(seconds: number): string {
+  return absolute(seconds * 1_000).slice(11, 16);
+}
+
 function lastOf(values: readonly (number | null)[]): number {
   return values.findLast((value) => value !== null) ?? Number.NaN;
 }
@@ -88,7 +93,7 @@ function optionsOf(element: HTMLElement, names: readonly string[], unit: (value:
     padding: [8, 8, 0, 0],
     scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
     axes: [
-      { ...axis, space: 70 },
+      { ...axis, space: 70, values: (_, ticks) => ticks.map(timeOfDay) },
       { ...axis, size: 62, space: 36, values: (_, ticks) => ticks.map(unit) },
     ],
     series: [

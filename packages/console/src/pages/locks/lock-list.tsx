@@ -62,8 +62,8 @@ export function LockList({ query, namespace }: { readonly query: Query; readonly
           change={(value) => change({ kind: value })}
         />
       </div>
-      {list.error !== undefined && <ErrorNote error={list.error} retry={list.reload} />}
       <Card isFlush>
+        {list.error !== undefined && <ErrorNote error={list.error} retry={list.reload} />}
         {list.isLoaded ? (
           <Table
             label="Locks"

@@ -30,25 +30,26 @@ export function Conditions({ conditions, nodes }: ConditionsProps) {
             <State name={condition.severity} />
             <div>
               <p>
-                <Text value={condition.text} max={600} />{' '}
-                {condition.nodeId > 0 && (
-                  <>
-                    Node <NodeLink id={condition.nodeId} nodes={nodes} />.{' '}
-                  </>
-                )}
-                {condition.rangeId > 0 && (
-                  <>
-                    Range <RangeLink id={condition.rangeId} />.
-                  </>
-                )}
+                <Text value={condition.text} max={600} />
               </p>
               {condition.advice !== '' && (
                 <p class="muted">
                   <Text value={condition.advice} max={600} />
                 </p>
               )}
-              <p class="muted">
-                <code>{condition.name}</code> <Text value={condition.docs} />
+              <p class="muted parts">
+                {condition.nodeId > 0 && (
+                  <span>
+                    node <NodeLink id={condition.nodeId} nodes={nodes} />
+                  </span>
+                )}
+                {condition.rangeId > 0 && (
+                  <span>
+                    range <RangeLink id={condition.rangeId} />
+                  </span>
+                )}
+                <code>{condition.name}</code>
+                <Text value={condition.docs} />
               </p>
             </div>
           </li>

@@ -36,8 +36,8 @@ export function SessionList({ query }: { readonly query: Query }) {
           }}
         />
       </div>
-      {list.error !== undefined && <ErrorNote error={list.error} retry={list.reload} />}
       <Card isFlush>
+        {list.error !== undefined && <ErrorNote error={list.error} retry={list.reload} />}
         {list.isLoaded ? (
           <Table
             label="Sessions"
