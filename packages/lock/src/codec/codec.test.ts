@@ -102,7 +102,15 @@ const queries: LockQuery[] = [
 const queriesOfKinds: LockQuery[] = [
   { type: 'show', lock, allKinds: true },
   { type: 'list', namespace: 'n', prefix: utf8('p'), after: utf8(''), limit: 3, allKinds: true },
-  { type: 'search', namespace: 'n', prefix: utf8('p'), after: utf8(''), limit: 3, contains: utf8('x'), kind: 'barrier' },
+  {
+    type: 'search',
+    namespace: 'n',
+    prefix: utf8('p'),
+    after: utf8(''),
+    limit: 3,
+    contains: utf8('x'),
+    kind: 'barrier',
+  },
   { type: 'namespaces', after: 'n', limit: 3 },
 ];
 const results: ResultV1[] = [

@@ -89,7 +89,9 @@ describe('a search', () => {
       ...{ owner: { session: SESSION, token: 'p' }, deadlineMs: view.timeMs + 5_000, data: utf8(''), attempt: 1 },
       as: { type: 'pass' },
     });
-    const kinds = (['exclusive', 'shared', 'semaphore', 'barrier'] as const).map((kind) => searched(view, { kind }).names);
+    const kinds = (['exclusive', 'shared', 'semaphore', 'barrier'] as const).map(
+      (kind) => searched(view, { kind }).names,
+    );
     expect(kinds).toEqual([['alone', 'gate'], ['reads'], ['permits'], ['gate']]);
   });
 

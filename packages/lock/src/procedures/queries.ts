@@ -232,7 +232,11 @@ function listedSpan({ namespace, prefix, after }: Pick<ListQuery, 'namespace' | 
 }
 
 /** K3. The heads of the locks between two places, in order; `start` is not inside a lock. */
-function* heads(view: LockReadView, start: Bytes, end: Bytes): Generator<{ readonly key: Bytes; readonly value: Bytes }> {
+function* heads(
+  view: LockReadView,
+  start: Bytes,
+  end: Bytes,
+): Generator<{ readonly key: Bytes; readonly value: Bytes }> {
   for (let from = start; compareBytes(from, end) < 0; ) {
     const row = view.scan(from, end, 1)[0];
     if (row === undefined) return;

@@ -3,6 +3,7 @@ import { type GrantNews, grantNews, type LockId, type Owner, ownerStatus, queryL
 import type { Epoch, LeaseInfo, Query, QueryResult } from '@remora/protocol';
 import { intersection } from '../../state/bounds.ts';
 import { KvChanges, NO_LOCKS } from '../../state/kv/kv-changes.ts';
+import { readHistory } from '../../state/kv/kv-history.ts';
 import {
   checkReadRevision,
   fetchAll,
@@ -11,7 +12,6 @@ import {
   wantedByRange,
   wantedByTxn,
 } from '../../state/kv/kv-read.ts';
-import { readHistory } from '../../state/kv/kv-history.ts';
 import { scanPlainKeys } from '../../state/kv/kv-scan.ts';
 import { NO_OWNERS } from '../../state/leases/lease-ownership.ts';
 import { endsEmpty } from '../../state/leases/leases.ts';

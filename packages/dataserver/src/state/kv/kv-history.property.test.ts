@@ -33,7 +33,11 @@ async function changed(bed: StateBed, changes: readonly ChangeAsked[]): Promise<
 }
 
 /** All pages. */
-async function historyOf(bed: StateBed, key: string, { limit, bytes }: { readonly limit: number; readonly bytes: number }) {
+async function historyOf(
+  bed: StateBed,
+  key: string,
+  { limit, bytes }: { readonly limit: number; readonly bytes: number },
+) {
   const found: KvEvent[] = [];
   const view = bed.engine.view();
   for (let before = 0; ; ) {
@@ -46,7 +50,9 @@ async function historyOf(bed: StateBed, key: string, { limit, bytes }: { readonl
     expect(before).toBeGreaterThan(0);
   }
   view.release();
-  return found.map(({ type, kv }) => (type === 'put' ? `put ${kv.modRevision} ${kv.value.length}` : `delete ${kv.modRevision}`));
+  return found.map(({ type, kv }) =>
+    type === 'put' ? `put ${kv.modRevision} ${kv.value.length}` : `delete ${kv.modRevision}`,
+  );
 }
 
 async function collected(bed: StateBed): Promise<void> {

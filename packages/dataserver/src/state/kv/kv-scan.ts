@@ -19,7 +19,14 @@ export interface ScanPage {
  */
 export async function scanPlainKeys(
   view: EngineView,
-  { key, end, revision, bytes, limit = Number.POSITIVE_INFINITY, keysOnly }: Omit<Extract<Query, { type: 'scan' }>, 'type'>,
+  {
+    key,
+    end,
+    revision,
+    bytes,
+    limit = Number.POSITIVE_INFINITY,
+    keysOnly,
+  }: Omit<Extract<Query, { type: 'scan' }>, 'type'>,
   bounds: Pick<RangeBounds, 'keys'>,
 ): Promise<ScanPage> {
   const span = { key, end: lowerEnd(end, bounds.keys?.end ?? end) };

@@ -135,7 +135,9 @@ test('a search asks range after range from where the last one stopped looking', 
         routesOf: async ({ start, end }) => {
           const middle = placeOf('c');
           const first = { start, end: middle, range: RANGE };
-          return middle.compare(start) <= 0 ? [{ start, end, range: RANGE }] : [first, { ...first, start: middle, end }];
+          return middle.compare(start) <= 0
+            ? [{ start, end, range: RANGE }]
+            : [first, { ...first, start: middle, end }];
         },
         ask: async (part) => {
           if (part.type !== 'lock' || part.query.type !== 'search') throw new Error('locks are searched');
@@ -145,7 +147,12 @@ test('a search asks range after range from where the last one stopped looking', 
           const isFirst = asked.length === 1;
           const locks = isFirst ? [] : [lockNamed('cx')];
           const next = isFirst ? undefined : Buffer.from('d');
-          return { revision: 5, raftTerm: 1, rangeTimeMs: 0, result: { type: 'lock', result: { type: 'search', locks, next } } };
+          return {
+            revision: 5,
+            raftTerm: 1,
+            rangeTimeMs: 0,
+            result: { type: 'lock', result: { type: 'search', locks, next } },
+          };
         },
         pause: async () => {},
       },
