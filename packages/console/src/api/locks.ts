@@ -83,6 +83,12 @@ export async function sessionList(
   return { rows: answer.sessions, next: answer.more ? answer.next : undefined };
 }
 
+/** The attributes of sessions, by their ids; of the first thousand, which are all of most clusters. */
+export async function sessionNames(signal: AbortSignal): Promise<ReadonlyMap<string, SessionInfoJson>> {
+  const { sessions } = await get<SessionsAnswer>('/v1/sessions', { limit: 1_000 }, signal);
+  return new Map(sessions.map((one) => [one.session, one]));
+}
+
 export function session(id: string, signal: AbortSignal): Promise<SessionAnswer> {
   return get<SessionAnswer>(`/v1/sessions/${percentEncoded(id)}`, {}, signal);
 }
