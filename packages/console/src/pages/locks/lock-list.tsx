@@ -4,13 +4,13 @@ import { type LockRow, lockList, namespaces, sessionNames } from '../../api/lock
 import { useResource, useSettled } from '../../app/hooks.ts';
 import { usePages } from '../../app/pages-hook.ts';
 import { go } from '../../app/router.ts';
+import { Badge } from '../../kit/badge.tsx';
 import { Choice, Search, Select } from '../../kit/form.tsx';
 import { Card, Page } from '../../kit/page.tsx';
 import { Empty, ErrorNote, Loading } from '../../kit/states.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
 import { Text } from '../../kit/text.tsx';
 import { Countdown, Since } from '../../kit/time.tsx';
-import { Badge } from '../../kit/badge.tsx';
 import { identityOf } from '../../logic/bytes.ts';
 import { count, counted } from '../../logic/format.ts';
 import { type Query, textOf } from '../../logic/location.ts';
