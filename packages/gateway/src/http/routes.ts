@@ -1,10 +1,12 @@
 import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import type { HeldBytes } from '@remora/protocol';
+import type { AdminApi } from '../admin/admin-api.ts';
 import type { Backend, LockWatchOptions } from '../backend.ts';
 import type { WaitSlots } from '../routing/calls/wait-slots.ts';
 import type { AcquireCalls } from './acquire-calls.ts';
 import type { ApiAnswer, ApiRequest, EventStream } from './api-types.ts';
+import { CLUSTER_ROUTES, type ClusterRoute } from './cluster/cluster-routes.ts';
 import type { Fields } from './fields.ts';
 import type { LockCalls } from './lock-calls.ts';
 import { lockEvents } from './lock-events.ts';
@@ -14,6 +16,7 @@ import { onlyThese, type Target, text } from './targets.ts';
 
 export interface RouteDeps {
   readonly backend: Backend;
+  readonly admin: AdminApi;
   readonly waits: WaitSlots;
   /** Shared by all streams of events. */
   readonly backlog: HeldBytes;
@@ -92,8 +95,26 @@ export const ROUTES: readonly Route[] = [
     call.fields.end();
     return sessions.close(param(call, 'session'));
   }),
+  ...CLUSTER_ROUTES.map(ofCluster),
   reading('/openapi.json', async () => OPENAPI),
 ];
+
+/** Time for a call of administration. */
+const ADMIN_TIMEOUT_MS = 10_000;
+
+function ofCluster({ method, path, needs, action, run }: ClusterRoute): Route {
+  return {
+    ...{ method, path },
+    handle: async ({ admin, backend }, call) => {
+      const { principal, fields, target } = call;
+      backend.check(principal, needs, action);
+      const info = { timeoutMs: ADMIN_TIMEOUT_MS, callerMs: undefined, seen: { newest: 0 }, principal };
+      const { query } = target;
+      const body = await run({ api: admin, backend, info, query, fields, param: (name) => param(call, name) });
+      return { status: 200, body };
+    },
+  };
+}
 
 type Handle = (deps: RouteDeps, call: HttpCall) => Promise<unknown>;
 

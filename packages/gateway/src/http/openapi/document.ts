@@ -1,4 +1,6 @@
-import { ref, SCHEMAS, type Schema } from './schemas.ts';
+import { CLUSTER_OPERATIONS } from './cluster-operations.ts';
+import type { Schema } from './parts.ts';
+import { ref, SCHEMAS } from './schemas.ts';
 
 interface Operation {
   readonly id: string;
@@ -272,13 +274,18 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   namespace: 'Separates users of one cluster; other clients use "default" by default.',
   name: 'Any bytes, percent-encoded: a / is %2F.',
   session: 'The session id, as it was answered.',
+  node: 'The id of a node.',
+  range: 'The id of a range.',
+  operator: 'The id of an operator.',
+  scheduler: 'The name of a scheduler.',
+  setting: 'The name of a setting.',
 };
 
 /** The OpenAPI document of the JSON API. */
 export const OPENAPI = {
   openapi: '3.1.0',
   info: {
-    title: 'Remora locks over HTTP',
+    title: 'Remora over HTTP',
     version: '1.0.0',
     description:
       'For shell scripts, and languages without an SDK. Times in answers are in ms. Bodies are application/json. ' +
@@ -286,7 +293,7 @@ export const OPENAPI = {
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   },
   paths: Object.fromEntries(
-    Object.entries(OPERATIONS).map(([path, operations]) => [
+    Object.entries({ ...OPERATIONS, ...CLUSTER_OPERATIONS }).map(([path, operations]) => [
       path,
       Object.fromEntries(Object.entries(operations).map(([method, it]) => [method, operation(path, it)])),
     ]),
