@@ -1,18 +1,9 @@
 /** The operations of `/v1/cluster`. They need root while authentication is on. */
 import type { CLUSTER_SCHEMAS } from './cluster-schemas.ts';
+import { type Operations, queryParameter } from './operation.ts';
 import type { Schema } from './parts.ts';
 
 type Name = keyof typeof CLUSTER_SCHEMAS;
-
-interface ClusterOperation {
-  readonly id: string;
-  readonly summary: string;
-  readonly description?: string;
-  readonly query?: readonly Schema[];
-  readonly body?: Name;
-  readonly answer: Name;
-  readonly errors?: Readonly<Record<number, string>>;
-}
 
 const NODE = '/v1/cluster/nodes/{node}';
 const RANGE = '/v1/cluster/ranges/{range}';
@@ -25,12 +16,9 @@ const get = (id: string, answer: Name, summary: string, query: readonly Schema[]
 const steer = (id: string, body: Name, summary: string) => ({
   post: { id, body, answer: 'ClusterOperator' as const, summary, description: STEERS, errors: REFUSED },
 });
-const parameter = (name: string, description: string, schema: Schema): Schema => ({
-  ...{ name, in: 'query', description, schema },
-});
-const limit = parameter('limit', 'How many at most.', { type: 'integer', minimum: 0 });
+const limit = queryParameter('limit', 'How many at most.', { type: 'integer', minimum: 0 });
 
-export const CLUSTER_OPERATIONS: Readonly<Record<string, Readonly<Record<string, ClusterOperation>>>> = {
+export const CLUSTER_OPERATIONS: Operations = {
   '/v1/cluster': get('showCluster', 'Cluster', 'Shows the cluster at a glance: nodes, version, and what is wrong.'),
   '/v1/cluster/health': get(
     'checkCluster',
@@ -49,13 +37,13 @@ export const CLUSTER_OPERATIONS: Readonly<Record<string, Readonly<Record<string,
     put: { id: 'setLogLevel', body: 'SetLogLevel', answer: 'ClusterLogLevel', summary: "Sets a node's log level." },
   },
   '/v1/cluster/ranges': get('listRanges', 'ClusterRanges', 'Lists ranges in the order of their keys.', [
-    parameter('from', 'The first one has this place, or lies behind it: key:orders/42, or `next` of the last page.', {
+    queryParameter('from', 'The first one has this place, or lies behind it: key:orders/42, or `next` of the last page.', {
       type: 'string',
     }),
     limit,
   ]),
   '/v1/cluster/hot-ranges': get('listHotRanges', 'ClusterRanges', 'Lists the ranges with the most load.', [
-    parameter('by', 'What counts. Default: requests.', {
+    queryParameter('by', 'What counts. Default: requests.', {
       enum: ['requests', 'reads', 'readBytes', 'writes', 'writeBytes'],
     }),
     limit,
@@ -79,8 +67,8 @@ export const CLUSTER_OPERATIONS: Readonly<Record<string, Readonly<Record<string,
     },
   },
   '/v1/cluster/operators': get('listOperators', 'ClusterOperators', 'Lists the operators under way, or ended ones.', [
-    parameter('ended', 'Ended ones, the newest first.', { type: 'boolean' }),
-    parameter('range', 'Only of this range.', { type: 'integer', minimum: 1 }),
+    queryParameter('ended', 'Ended ones, the newest first.', { type: 'boolean' }),
+    queryParameter('range', 'Only of this range.', { type: 'integer', minimum: 1 }),
     limit,
   ]),
   '/v1/cluster/operators/{operator}': {

@@ -21,6 +21,7 @@ import {
 import { REQUEST_ID_MAX } from '../../lock/lock-requests.ts';
 import { TOKEN_LENGTH_MIN, TTL_MAX_MS, TTL_MIN_MS, WAIT_MAX_MS } from '../acquire-request.ts';
 import { CLUSTER_SCHEMAS } from './cluster-schemas.ts';
+import { KV_ERROR_FIELDS, KV_SCHEMAS } from './kv-schemas.ts';
 import { answer, bytes, count, duration, event, object, refTo, type Schema, text } from './parts.ts';
 
 export function ref(name: keyof typeof SCHEMAS): Schema {
@@ -341,6 +342,7 @@ export const SCHEMAS = {
       event('recorded', { forced: { oneOf: [forced, { type: 'null' }] } }),
     ],
   },
+  ...KV_SCHEMAS,
   Error: answer({
     error: {
       ...answer(
@@ -354,8 +356,9 @@ export const SCHEMAS = {
               'no: the call would be refused again; same: repeat it unchanged, at any node; later: repeat it after a pause.',
           },
           holder: { $ref: '#/components/schemas/Holder' },
+          ...KV_ERROR_FIELDS,
         },
-        ['holder'],
+        ['holder', ...Object.keys(KV_ERROR_FIELDS)],
       ),
     },
   }),
