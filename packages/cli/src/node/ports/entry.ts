@@ -21,17 +21,21 @@ import {
   type PipeService,
 } from '@remora/gateway';
 import { pipeFrameBytesMax } from '@remora/protocol';
+import { consoleDirectory } from '../../console-directory.ts';
 import { CommandError } from '../../exit-codes.ts';
 import { httpNames, inputLimitsOf } from '../../node-options.ts';
 import { clientTlsMode } from '../../tls-options.ts';
 import { VERSION } from '../../version.ts';
 import { authMetrics } from '../auth-metrics.ts';
+import { readConsoleFiles } from '../console/console-files.ts';
+import { consoleHandler } from '../console/console-handler.ts';
 import { nodeMetrics } from '../node-metrics.ts';
 import type { EntryDeps, NodeEntry } from '../platform.ts';
 import {
   API_LIMITS,
   HEALTH_LIMITS,
   type HttpConnections,
+  type HttpHandler,
   type Report,
   type RunningHttpServer,
   serveHttpConnections,
@@ -140,7 +144,7 @@ export class Entry implements NodeEntry {
     };
     const health = { listen: options.healthListen, flag: '--health-listen', limits: HEALTH_LIMITS };
     this.#http.push(await startHttpServer({ ...both, ...health }));
-    const handlers = this.#endpoint === undefined ? [] : [this.#endpoint];
+    const handlers = this.#endpoint === undefined ? [] : [this.#endpoint, ...this.#console()];
     const api = { ...both, limits: API_LIMITS, handlers, output };
     this.#http.push(
       await startHttpServer({
@@ -152,6 +156,15 @@ export class Entry implements NodeEntry {
     );
     this.#clientHttp = serveHttpConnections(api);
     this.#http.push(this.#clientHttp);
+  }
+
+  #console(): readonly HttpHandler[] {
+    const { options, logger } = this.#deps;
+    if (options.console === 'off') return [];
+    const directory = consoleDirectory();
+    if (directory !== undefined) return [consoleHandler(readConsoleFiles(directory))];
+    logger.warn({}, 'the files of the console are missing, so browsers do not find it; npm run build makes them');
+    return [];
   }
 
   /** 503 only if another node would serve better; the body lists all problems (health.ts NH2). */
