@@ -44,6 +44,12 @@ export async function packServer(directory) {
   return pack(directory);
 }
 
+/** Writes programs that can run into `directory`, as a release of this tree has them. */
+export async function layOutPrograms(directory) {
+  const { required } = await layOut(directory);
+  writeJson(join(directory, 'package.json'), manifestOf(required));
+}
+
 /**
  * Writes programs that can run into `directory`, as the release `version` (0.2.0) would have them: they write what that
  * release writes, whatever this tree is.
