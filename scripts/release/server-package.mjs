@@ -44,6 +44,12 @@ export async function packServer(directory) {
   return pack(directory);
 }
 
+/** Writes programs that can run into `directory`, as a release of this tree has them. */
+export async function layOutPrograms(directory) {
+  const { required } = await layOut(directory);
+  writeJson(join(directory, 'package.json'), manifestOf(required));
+}
+
 /**
  * Writes programs that can run into `directory`, as the release `version` (0.2.0) would have them: they write what that
  * release writes, whatever this tree is.
@@ -81,6 +87,7 @@ async function layOut(directory, define = {}) {
   mkdirSync(join(directory, 'bin'));
   cpSync(join(root, 'packages/cli/bin/remora.mjs'), join(directory, 'bin/remora.mjs'));
   chmodSync(join(directory, 'bin/remora.mjs'), 0o755);
+  cpSync(join(root, 'packages/console/dist/static'), join(directory, 'console'), { recursive: true });
   return { metafile, required };
 }
 

@@ -1,5 +1,6 @@
 import { SeededRandom, silentLogger } from '@remora/base';
 import { type ApiAnswer, type Backend, HttpApi, WaitSlots } from '@remora/gateway';
+import { adminApi, type PlayedMasters } from '../support/admin-api.ts';
 import { World } from '../support/sdk-world.ts';
 import { undescribed, undescribedEvent, undescribedLine } from './described.ts';
 
@@ -19,13 +20,15 @@ export class HttpBed {
   readonly world = new World();
   readonly nodes: readonly HttpApi[];
 
-  /** `behind`: the layer between the nodes and the cluster. */
-  constructor(behind: (world: World) => Backend = ({ backend }) => backend) {
+  /** `behind`: the layer between the nodes and the cluster. `masters`: what answers calls of administration. */
+  constructor(behind: (world: World) => Backend = ({ backend }) => backend, masters?: PlayedMasters) {
     const { clock } = this.world;
     const backend = behind(this.world);
     const waits = new WaitSlots(1_000, () => {});
+    const admin = adminApi(backend, clock, masters);
     this.nodes = [1, 2].map(
-      (seed) => new HttpApi({ ...{ backend, clock, logger: silentLogger, waits }, random: new SeededRandom(seed) }),
+      (seed) =>
+        new HttpApi({ ...{ backend, admin, clock, logger: silentLogger, waits }, random: new SeededRandom(seed) }),
     );
   }
 

@@ -1,4 +1,5 @@
 import { type Clock, type Logger, type Random, ServiceError, toServiceError } from '@remora/base';
+import type { AdminApi } from '../admin/admin-api.ts';
 import type { Backend } from '../backend.ts';
 import { sharedBacklog } from '../lock/lock-event-backpressure.ts';
 import { REQUEST_LIMITS, type RequestLimits } from '../request-limits.ts';
@@ -18,6 +19,7 @@ import { parseTarget } from './targets.ts';
 
 export interface HttpApiDeps {
   readonly backend: Backend;
+  readonly admin: AdminApi;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -29,7 +31,7 @@ export interface HttpApiDeps {
 
 const PATH_SHOWN_MAX = 200;
 
-/** The JSON API for locks, without a transport (`node/http` has that). */
+/** The JSON API, without a transport (`node/http` has that). */
 export class HttpApi {
   readonly #logger: Logger;
   readonly #deps: HttpApiDeps;
@@ -47,10 +49,10 @@ export class HttpApi {
 
   /** The calls in the name of a caller. */
   #callsOf({ principal, trace }: ApiRequest): RouteDeps {
-    const { backend, clock, random, waits } = this.#deps;
+    const { backend, admin, clock, random, waits } = this.#deps;
     const calls = new RangeCalls(backend, clock, { principal, trace });
     return {
-      ...{ backend, clock, waits, backlog: this.#backlog },
+      ...{ backend, admin, clock, waits, backlog: this.#backlog },
       acquires: new AcquireCalls({ calls, clock, random, waits, takingBack: this.#takingBack }),
       locks: new LockCalls(calls),
       sessions: new SessionCalls(calls, random),

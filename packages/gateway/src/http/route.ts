@@ -1,6 +1,7 @@
 /** What routes are made of. */
 import type { Bytes, Clock } from '@remora/base';
 import type { HeldBytes } from '@remora/protocol';
+import type { AdminApi } from '../admin/admin-api.ts';
 import type { Backend } from '../backend.ts';
 import type { WaitSlots } from '../routing/calls/wait-slots.ts';
 import type { AcquireCalls } from './acquire-calls.ts';
@@ -13,6 +14,7 @@ import { onlyThese, type Target, text } from './targets.ts';
 
 export interface RouteDeps {
   readonly backend: Backend;
+  readonly admin: AdminApi;
   readonly clock: Clock;
   readonly waits: WaitSlots;
   /** Shared by all streams of events. */

@@ -1,6 +1,7 @@
 import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import type { LockWatchOptions } from '../backend.ts';
+import { CLUSTER_ROUTES, type ClusterRoute } from './cluster/cluster-routes.ts';
 import { KV_ROUTES } from './kv/kv-routes.ts';
 import { lockEvents } from './lock-events.ts';
 import { OPENAPI } from './openapi/document.ts';
@@ -60,8 +61,26 @@ export const ROUTES: readonly Route[] = [
     return sessions.close(param(call, 'session'));
   }),
   ...KV_ROUTES,
+  ...CLUSTER_ROUTES.map(ofCluster),
   reading('/openapi.json', async () => OPENAPI),
 ];
+
+/** Time for a call of administration. */
+const ADMIN_TIMEOUT_MS = 10_000;
+
+function ofCluster({ method, path, needs, action, run }: ClusterRoute): Route {
+  return {
+    ...{ method, path },
+    handle: async ({ admin, backend }, call) => {
+      const { principal, fields, target } = call;
+      backend.check(principal, needs, action);
+      const info = { timeoutMs: ADMIN_TIMEOUT_MS, callerMs: undefined, seen: { newest: 0 }, principal };
+      const { query } = target;
+      const body = await run({ api: admin, backend, info, query, fields, param: (name) => param(call, name) });
+      return { status: 200, body };
+    },
+  };
+}
 
 function telling(path: string, watched: (call: HttpCall) => LockWatchOptions): Route {
   return {

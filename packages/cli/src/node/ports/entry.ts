@@ -1,6 +1,7 @@
 import { OUTPUT_LIMITS, OutputBudget } from '@remora/base';
 import type { MetricsRegistry } from '@remora/base/node';
 import {
+  AdminApi,
   AuthAdmin,
   adminService,
   authService,
@@ -51,6 +52,7 @@ export class Entry implements NodeEntry {
   readonly #tls: NodeTls;
   readonly #etcd: EtcdApi;
   readonly #auth: AuthAdmin;
+  readonly #admin: AdminApi;
   #server: ClientServer | undefined;
   #pipe: PipeService | undefined;
   #endpoint: HttpEndpoint | undefined;
@@ -69,6 +71,7 @@ export class Entry implements NodeEntry {
     const { known, authenticator, audit } = deps;
     const auth = new AuthAdmin({ calls, known, authenticator, random, audit, backend, logger });
     this.#auth = auth;
+    this.#admin = new AdminApi(deps);
     const node = { master, dialer, auth, conditions: () => health.conditions(), program: VERSION };
     // While both are allowed, etcd clients that learn endpoints may be without TLS.
     const scheme = clientTlsMode(options) === 'tls' ? 'https' : 'http';
@@ -82,7 +85,7 @@ export class Entry implements NodeEntry {
   }
 
   async #startClients(): Promise<void> {
-    const { options, clock, random, logger, backend, admission, master, dialer, nodes, health, known } = this.#deps;
+    const { options, clock, random, logger, backend, admission, health } = this.#deps;
     const identification = this.#deps.authenticator;
     const { requestBytesMax, txnOpsMax } = options;
     const requestLimits = { requestBytesMax, txnOpsMax };
@@ -101,8 +104,7 @@ export class Entry implements NodeEntry {
     server.add(...etcdServices(this.#etcd, server.guard));
     server.add(healthService({ clock, isReady: () => health.readiness().ready }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
-    const admin = { backend, clock, random, master, dialer, nodes, health, known, auth: this.#auth };
-    server.add(adminService(admin, server.guard));
+    server.add(adminService({ api: this.#admin, auth: this.#auth, backend }, server.guard));
     server.add(authService(this.#auth, server.guard));
     server.addFrames(this.#pipe);
     server.addHttp((socket) => this.#clientHttp?.take(socket));
@@ -122,7 +124,7 @@ export class Entry implements NodeEntry {
     const onMalformed = (): void => admission.countMalformed('http');
     if (options.roles.includes('gateway'))
       this.#endpoint = createHttpEndpoint({
-        ...{ ...this.#deps, etcd: this.#etcd, requestBytesMax: options.requestBytesMax },
+        ...{ ...this.#deps, admin: this.#admin, etcd: this.#etcd, requestBytesMax: options.requestBytesMax },
         identification: this.#deps.authenticator,
         ...{ onMalformed, onWaitRefused: admission.countWait },
       });

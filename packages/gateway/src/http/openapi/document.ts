@@ -1,3 +1,4 @@
+import { CLUSTER_OPERATIONS } from './cluster-operations.ts';
 import { KV_OPERATIONS } from './kv-operations.ts';
 import { type Operation, type Operations, queryParameter, type Stream } from './operation.ts';
 import { JSON_LINES, type Schema } from './parts.ts';
@@ -267,6 +268,7 @@ const OPERATIONS: Operations = {
     },
   },
   ...KV_OPERATIONS,
+  ...CLUSTER_OPERATIONS,
   '/openapi.json': {
     get: { id: 'openapi', summary: 'This document.', answer: { type: 'object', description: 'OpenAPI 3.1.' } },
   },
@@ -276,6 +278,11 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   namespace: 'Separates users of one cluster; other clients use "default" by default.',
   name: 'Any bytes, percent-encoded: a / is %2F.',
   session: 'The session id, as it was answered.',
+  node: 'The id of a node.',
+  range: 'The id of a range.',
+  operator: 'The id of an operator.',
+  scheduler: 'The name of a scheduler.',
+  setting: 'The name of a setting.',
   key: 'Any bytes, percent-encoded: a / is %2F.',
 };
 
