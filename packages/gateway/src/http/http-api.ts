@@ -9,6 +9,7 @@ import type { ApiAnswer, ApiRequest } from './api-types.ts';
 import { Fields } from './fields.ts';
 import { KvApi } from './kv/kv-api.ts';
 import { LockCalls } from './lock-calls.ts';
+import { LockLists } from './lock-lists.ts';
 import { JSON_LINES } from './openapi/parts.ts';
 import { RangeCalls } from './range-calls.ts';
 import type { Route, RouteDeps } from './route.ts';
@@ -50,12 +51,14 @@ export class HttpApi {
   /** The calls in the name of a caller. */
   #callsOf({ principal, trace }: ApiRequest): RouteDeps {
     const { backend, admin, clock, random, waits } = this.#deps;
+    const wallMs = () => clock.wallMs();
     const calls = new RangeCalls(backend, clock, { principal, trace });
     return {
       ...{ backend, admin, clock, waits, backlog: this.#backlog },
       acquires: new AcquireCalls({ calls, clock, random, waits, takingBack: this.#takingBack }),
       locks: new LockCalls(calls),
-      sessions: new SessionCalls(calls, random),
+      lists: new LockLists(calls, wallMs),
+      sessions: new SessionCalls(calls, random, wallMs),
       kv: new KvApi(calls, this.#limits),
     };
   }

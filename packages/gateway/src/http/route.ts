@@ -9,6 +9,7 @@ import type { ApiAnswer, ApiRequest, EventSource } from './api-types.ts';
 import type { Fields } from './fields.ts';
 import type { KvApi } from './kv/kv-api.ts';
 import type { LockCalls } from './lock-calls.ts';
+import type { LockLists } from './lock-lists.ts';
 import type { SessionCalls } from './session-calls.ts';
 import { onlyThese, type Target, text } from './targets.ts';
 
@@ -21,6 +22,7 @@ export interface RouteDeps {
   readonly backlog: HeldBytes;
   readonly acquires: AcquireCalls;
   readonly locks: LockCalls;
+  readonly lists: LockLists;
   readonly sessions: SessionCalls;
   readonly kv: KvApi;
 }
