@@ -44,7 +44,10 @@ async function compile() {
 /** Bundles the console for browsers, which takes some seconds, only after a change of its own files. */
 async function buildConsole() {
   const directory = join(root, 'packages/console');
-  const digest = digestTimes(['pnpm-lock.yaml', ...filesUnder('packages/console').filter((path) => !/\/test\//.test(path))]);
+  const digest = digestTimes([
+    'pnpm-lock.yaml',
+    ...filesUnder('packages/console').filter((path) => !/\/test\//.test(path)),
+  ]);
   const stamp = new Stamp('console');
   if (stamp.matches(digest) && existsSync(join(directory, 'dist/static/index.html'))) return;
   console.log('Building the console ...');
@@ -80,7 +83,9 @@ function packagesBuilt() {
 }
 
 function isInput(path) {
-  return path.endsWith('.ts') || path.endsWith('.tsx') || path.endsWith('tsconfig.json') || path.endsWith('package.json');
+  return (
+    path.endsWith('.ts') || path.endsWith('.tsx') || path.endsWith('tsconfig.json') || path.endsWith('package.json')
+  );
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

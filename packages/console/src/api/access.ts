@@ -3,7 +3,7 @@ import { Store } from '../logic/store.ts';
 import { call, get, whenLoggedOut } from './client.ts';
 import { ApiError } from './errors.ts';
 
-export interface WhoAmI {
+interface WhoAmI {
   readonly authentication: boolean;
   readonly user?: string;
   readonly isRoot: boolean;

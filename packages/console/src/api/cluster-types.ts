@@ -1,7 +1,7 @@
 /** The answers of `/v1/cluster`, as they are in JSON. Times are in ms, sizes in bytes. */
 
 /** A place in the order of all keys, as `remora admin` shows it: `key:orders/42`, `lock:orders/42`; `-` is no bound. */
-export type RoutingKeyJson = string;
+type RoutingKeyJson = string;
 
 export interface ClusterJson {
   readonly clusterId: string;
@@ -37,7 +37,7 @@ export interface NodeJson {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-export interface HealthJson {
+interface HealthJson {
   readonly nodes: number;
   readonly ranges: number;
   readonly conditions: readonly ConditionJson[];
@@ -88,7 +88,7 @@ export interface ReplicaJson {
   readonly silentMs: number;
 }
 
-export interface RangeStateJson {
+interface RangeStateJson {
   readonly term: number;
   readonly commit: number;
   readonly applied: number;
@@ -100,7 +100,7 @@ export interface RangeStateJson {
   readonly watches: number;
 }
 
-export interface RangeLoadJson {
+interface RangeLoadJson {
   readonly readsPerS: number;
   readonly readBytesPerS: number;
   readonly writesPerS: number;

@@ -25,7 +25,6 @@ export function KeyChanges({ name, since }: { readonly name: JsonBytes; readonly
   const [isLive, setLive] = useState(false);
   const [error, setError] = useState<unknown>();
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `since` is where the stream begins, once.
   useEffect(() => {
     let from = since;
     return stream({
@@ -60,8 +59,8 @@ export function KeyChanges({ name, since }: { readonly name: JsonBytes; readonly
           <li key={change.modRevision}>
             <Time at={at} isFocusable={false} />
             <span>
-              {change.type === 'delete' ? <Badge tone="bad">deleted</Badge> : <Badge tone="info">put</Badge>} at revision{' '}
-              {count(change.modRevision)} {'value' in change && <Text value={change.value} max={300} />}
+              {change.type === 'delete' ? <Badge tone="bad">deleted</Badge> : <Badge tone="info">put</Badge>} at
+              revision {count(change.modRevision)} {'value' in change && <Text value={change.value} max={300} />}
             </span>
           </li>
         ))}

@@ -64,5 +64,5 @@ const LITTLE = 0.15;
 function DiskFree({ node: { capacityBytes, availableBytes } }: { readonly node: NodeJson }) {
   if (capacityBytes <= 0) return <>–</>;
   const share = availableBytes / capacityBytes;
-  return share < LITTLE ? <Badge tone="warn">{percent(share)}</Badge> : <>{percent(share)}</>;
+  return share < LITTLE ? <Badge tone="warn">{percent(share)}</Badge> : <span>{percent(share)}</span>;
 }

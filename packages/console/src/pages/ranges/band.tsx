@@ -40,7 +40,6 @@ export function Band({ ranges, nodes }: BandProps) {
     return () => observer.disconnect();
   }, []);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `dark` changes the colours that are read here.
   useEffect(() => {
     if (canvas.current !== null && width > 0) draw(canvas.current, { ranges, nodes: shown, width, height, label });
   }, [ranges, nodes, width, height, dark]);

@@ -39,7 +39,9 @@ export function RangePage({ id }: { readonly id: number }) {
       title={`Range ${id}`}
       trail={[{ text: 'Ranges', href: addressOf('ranges') }]}
       actions={
-        state.data && nodes && state.error === undefined && <RangeActions range={state.data} nodes={nodes} done={reload} />
+        state.data &&
+        nodes &&
+        state.error === undefined && <RangeActions range={state.data} nodes={nodes} done={reload} />
       }
     >
       <Loaded of={state}>
@@ -47,14 +49,21 @@ export function RangePage({ id }: { readonly id: number }) {
           <>
             <RangeFacts range={range} nodes={nodes} />
             <Card isFlush title={`Replicas (${count(range.replicas.length)})`}>
-              <Table label="Replicas" columns={columnsOf(nodes)} rows={range.replicas} keyOf={({ id: replica }) => replica} />
+              <Table
+                label="Replicas"
+                columns={columnsOf(nodes)}
+                rows={range.replicas}
+                keyOf={({ id: replica }) => replica}
+              />
             </Card>
           </>
         )}
       </Loaded>
       <Card isFlush title="In progress">
         <Loaded of={running} lines={2}>
-          {(rows) => <OperatorTable operators={rows} hasEnded={false} empty="Nothing changes this range." done={reload} />}
+          {(rows) => (
+            <OperatorTable operators={rows} hasEnded={false} empty="Nothing changes this range." done={reload} />
+          )}
         </Loaded>
       </Card>
       <Reasons of={reasons} title="Why the range is as it is" />
@@ -121,11 +130,19 @@ function columnsOf(nodes: readonly NodeJson[] | undefined): readonly Column<Repl
     { title: 'Node', cell: ({ nodeId }) => <NodeLink id={nodeId} nodes={nodes} /> },
     { title: 'Replica', isNumber: true, isMinor: true, cell: ({ id }) => id },
     { title: 'Type', cell: ({ type }) => type },
-    { title: 'State', cell: ({ state }) => (state === 'leader' ? <Badge tone="ok">leader</Badge> : <State name={state} />) },
+    {
+      title: 'State',
+      cell: ({ state }) => (state === 'leader' ? <Badge tone="ok">leader</Badge> : <State name={state} />),
+    },
     { title: 'Log behind', isNumber: true, cell: ({ logBehind }) => known(logBehind, count) },
     { title: 'Commit behind', isNumber: true, isMinor: true, cell: ({ commitBehind }) => known(commitBehind, count) },
     { title: 'Size', isNumber: true, cell: ({ bytes: size }) => known(size, bytes) },
-    { title: 'Last report', isNumber: true, isMinor: true, cell: ({ silentMs }) => known(silentMs, (ms) => `${span(ms)} ago`) },
+    {
+      title: 'Last report',
+      isNumber: true,
+      isMinor: true,
+      cell: ({ silentMs }) => known(silentMs, (ms) => `${span(ms)} ago`),
+    },
   ];
 }
 

@@ -39,11 +39,18 @@ function columnsOf(nodes: readonly NodeJson[] | undefined): readonly Column<Rang
       isMinor: true,
       cell: ({ replicas }) => (
         <span class="muted">
-          {replicas.map(({ nodeId, type }) => `${nodeName(nodes, nodeId)}${type === 'learner' ? ' (learner)' : ''}`).join(', ')}
+          {replicas
+            .map(({ nodeId, type }) => `${nodeName(nodes, nodeId)}${type === 'learner' ? ' (learner)' : ''}`)
+            .join(', ')}
         </span>
       ),
     },
-    { title: 'Keys', isNumber: true, isMinor: true, cell: ({ state }) => (state === undefined ? '–' : count(state.keys)) },
+    {
+      title: 'Keys',
+      isNumber: true,
+      isMinor: true,
+      cell: ({ state }) => (state === undefined ? '–' : count(state.keys)),
+    },
     { title: 'Size', isNumber: true, cell: ({ state }) => (state === undefined ? '–' : bytes(state.bytes)) },
     { title: 'Reads/s', isNumber: true, cell: ({ load }) => (load === undefined ? '–' : rate(load.readsPerS)) },
     { title: 'Writes/s', isNumber: true, cell: ({ load }) => (load === undefined ? '–' : rate(load.writesPerS)) },

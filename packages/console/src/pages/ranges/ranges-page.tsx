@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
 import { hotRanges, RANGES_MAX, ranges, rangeWith } from '../../api/cluster.ts';
+import { messageOf } from '../../api/errors.ts';
 import { useCluster } from '../../app/cluster-hook.ts';
 import { useResource } from '../../app/hooks.ts';
 import { go } from '../../app/router.ts';
-import { Choice, Search } from '../../kit/form.tsx';
 import { Command } from '../../kit/command.tsx';
+import { Choice, Search } from '../../kit/form.tsx';
 import { Card, Page } from '../../kit/page.tsx';
 import { Loaded } from '../../kit/states.tsx';
 import { announce } from '../../kit/toast.tsx';
-import { messageOf } from '../../api/errors.ts';
 import { counted } from '../../logic/format.ts';
 import { numberOf, textOf } from '../../logic/location.ts';
 import type { PageProps } from '../page-props.ts';
