@@ -11,6 +11,7 @@ const GENERATOR = 'packages/protocol/scripts/generate.mjs';
 export async function build() {
   await generate();
   await compile();
+  await buildConsole();
 }
 
 /** Turns the .proto files into TypeScript; the result is not kept in version control. */
@@ -41,8 +42,20 @@ async function compile() {
   stamp.write(digest);
 }
 
+/** Bundles the console for browsers, which takes some seconds, only after a change of its own files. */
+async function buildConsole() {
+  const directory = join(root, 'packages/console');
+  const digest = digestTimes(['pnpm-lock.yaml', ...filesUnder('packages/console').filter((path) => !/\/test\//.test(path))]);
+  const stamp = new Stamp('console');
+  if (stamp.matches(digest) && existsSync(join(directory, 'dist/static/index.html'))) return;
+  console.log('Building the console ...');
+  const vite = join(directory, 'node_modules/vite/bin/vite.js');
+  await must('console', process.execPath, [vite, 'build', '--logLevel', 'warn'], { cwd: directory });
+  stamp.write(digest);
+}
+
 function isInput(path) {
-  return path.endsWith('.ts') || path.endsWith('tsconfig.json') || path.endsWith('package.json');
+  return path.endsWith('.ts') || path.endsWith('.tsx') || path.endsWith('tsconfig.json') || path.endsWith('package.json');
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

@@ -1,6 +1,8 @@
 /**
  * A process that floods nodes with log-ins until its parent ends it: from several addresses of this machine, because a
  * node lets only few log-ins of one address wait. The passwords are wrong, which costs a node as much as right ones.
+ *
+ * For comparison, the same clients can send requests that a node answers at once, without a password.
  */
 import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,37 +11,40 @@ export interface FloodArguments {
   /** `host:port` of HTTP. */
   readonly nodes: readonly string[];
   readonly addresses: number;
-  /** Clients of each address, each with one log-in at a time. */
+  /** Clients of each address, each with one request at a time. */
   readonly clients: number;
+  readonly sends: 'log-ins' | 'requests';
 }
 
-/** After a log-in that was refused because too many wait. */
-const REFUSED_PAUSE_MS = 50;
+/** After a request that was answered at once: a log-in that was refused because too many wait, or no log-in. */
+const ANSWERED_PAUSE_MS = 50;
 /** etcd's answer to a wrong password. */
 const WRONG_PASSWORD = 400;
 
-const { nodes, addresses, clients } = JSON.parse(process.argv[2] ?? '{}') as FloodArguments;
-const counts = { hashed: 0, refused: 0 };
+const { nodes, addresses, clients, sends } = JSON.parse(process.argv[2] ?? '{}') as FloodArguments;
+const counts = { hashed: 0, atOnce: 0 };
 
 /** Resolves to the status of the answer. */
-function logIn(node: string, agent: Agent, user: string): Promise<number> {
+function send(node: string, agent: Agent, user: string): Promise<number> {
   const [host, port] = node.split(':');
+  const isLogIn = sends === 'log-ins';
+  const target = isLogIn ? { method: 'POST', path: '/v3/auth/authenticate' } : { method: 'GET', path: '/version' };
   return new Promise((resolve) => {
     const headers = { 'content-type': 'application/json' };
-    const sent = request({ host, port, agent, headers, method: 'POST', path: '/v3/auth/authenticate' }, (response) => {
+    const sent = request({ host, port, agent, headers, ...target }, (response) => {
       response.resume().once('end', () => resolve(response.statusCode ?? 0));
     });
-    sent.once('error', () => resolve(0)).end(JSON.stringify({ name: user, password: 'wrong' }));
+    sent.once('error', () => resolve(0)).end(isLogIn ? JSON.stringify({ name: user, password: 'wrong' }) : '');
   });
 }
 
 async function client(node: string, agent: Agent, user: string): Promise<void> {
   for (;;) {
-    const status = await logIn(node, agent, user);
+    const status = await send(node, agent, user);
     if (status === WRONG_PASSWORD) counts.hashed += 1;
     else {
-      counts.refused += 1;
-      await pause(REFUSED_PAUSE_MS);
+      counts.atOnce += 1;
+      await pause(ANSWERED_PAUSE_MS);
     }
   }
 }

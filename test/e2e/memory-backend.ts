@@ -16,6 +16,7 @@ import {
   type QueryResult,
   type RangeOp,
   type RangeStatus,
+  rangeOp,
   type Txn,
 } from '@remora/protocol';
 
@@ -38,6 +39,10 @@ export class MemoryBackend implements Backend {
   }
 
   check(): void {}
+
+  get watching(): number {
+    return this.#watches.size;
+  }
 
   rangeTimeMs(): number {
     return this.#clock.monotonicMs();
@@ -138,6 +143,10 @@ export class MemoryBackend implements Backend {
         return this.#range(query.op);
       case 'readTxn':
         return this.#txn(query.txn, []);
+      case 'scan':
+        return this.#scan(query);
+      case 'history':
+        return this.#versions(query);
       case 'leaseKeepAlive':
         return { type: 'leaseKeepAlive', id: query.id, incarnation: 1, ttlMs: this.#renew(query.id) };
       case 'leaseTimeToLive':
@@ -242,6 +251,31 @@ export class MemoryBackend implements Backend {
       more: more && !op.countOnly,
       count: all.length,
     };
+  }
+
+  #scan({ key, end, revision, bytes, limit = 0, keysOnly }: Extract<Query, { type: 'scan' }>): QueryResult {
+    const { kvs } = this.#range(rangeOp({ key, end }, { revision, keysOnly: keysOnly === true }));
+    let room = bytes;
+    const fitting = kvs.findIndex((_, i) => {
+      const isOver = room <= 0 || (limit > 0 && i === limit);
+      room -= kvs[i] === undefined ? 0 : kvs[i].key.length + kvs[i].value.length;
+      return isOver;
+    });
+    if (fitting < 0) return { type: 'scan', kvs, next: undefined };
+    return { type: 'scan', kvs: kvs.slice(0, fitting), next: kvs[fitting]?.key };
+  }
+
+  #versions({ key, before, limit }: Extract<Query, { type: 'history' }>): QueryResult {
+    const compactRevision = this.#compactRevision;
+    const all = this.#history.filter(({ kv }) => compareBytes(kv.key, key) === 0);
+    const last = all.findLast(({ kv }) => kv.modRevision <= compactRevision);
+    const kept = all.filter(
+      (event) => event.kv.modRevision > compactRevision || (event === last && event.type === 'put'),
+    );
+    const versions = kept.filter(({ kv }) => before === 0 || kv.modRevision < before).reverse();
+    const more = versions.length > limit;
+    const shown = versions.slice(0, limit).map(({ type, kv }) => ({ type, kv }));
+    return { type: 'history', versions: shown, more, compactRevision };
   }
 
   #asOf(revision: number): Iterable<KeyValue> {

@@ -10,6 +10,7 @@ interface Described {
 interface Content {
   readonly content: {
     readonly 'application/json'?: { readonly schema: object };
+    readonly 'application/jsonl'?: { readonly schema: object };
     readonly 'text/event-stream'?: { readonly 'x-event-data': Readonly<Record<string, object>> };
   };
 }
@@ -22,6 +23,10 @@ const seen = new Set<string>();
 
 /** Answers of calls that kinds.test.ts covers, except immediate refusals. Each test file sees only its own. */
 export const OF_KINDS = /\/(upgrade|downgrade|leave|capacity) (?!400)/;
+/** Answers that cluster.test.ts covers. */
+export const OF_CLUSTER = / \/v1\/cluster/;
+/** Answers of calls about keys, which the tests of keys cover. */
+export const OF_KEYS = / \/v1\/kv/;
 /** Answers that the transport or an unhealthy cluster causes are tested with these. */
 const ELSEWHERE = /(401|403|413|415|429|500|503|504)$/;
 
@@ -37,8 +42,13 @@ export function unseenAnswers(among: (answer: string) => boolean): readonly stri
 
 /** How an exchange differs from the document. Undefined: it does not. */
 export function undescribed(
-  request: { readonly method: string; readonly target: string; readonly body?: unknown },
-  { status, body, events }: ApiAnswer,
+  request: {
+    readonly method: string;
+    readonly target: string;
+    readonly body?: unknown;
+    readonly lines?: readonly unknown[];
+  },
+  { status, body, events, lines }: ApiAnswer,
 ): string | undefined {
   const path = pathOf(request.target);
   if (path === undefined) return status === 404 ? undefined : `there is no path for ${request.target}`;
@@ -48,10 +58,27 @@ export function undescribed(
   if (response === undefined) return `${request.method} ${path} does not name ${status}: ${JSON.stringify(body)}`;
   seen.add(`${request.method} ${path} ${status}`);
   const { requestBody } = operation;
-  const asked = status === 200 && requestBody !== undefined ? invalid(requestBody, request.body ?? {}) : undefined;
+  const asked = status === 200 && requestBody !== undefined ? wrongBody(requestBody, request) : undefined;
   if (events !== undefined)
     return asked ?? (response.content['text/event-stream'] === undefined ? 'events' : undefined);
+  if (lines !== undefined)
+    return asked ?? (response.content['application/jsonl'] === undefined ? 'JSON lines' : undefined);
   return asked ?? invalid(response, body);
+}
+
+function wrongBody(
+  described: Content,
+  { body, lines }: { readonly body?: unknown; readonly lines?: readonly unknown[] },
+): string | undefined {
+  const schema = described.content['application/jsonl']?.schema;
+  if (schema === undefined) return invalid(described, body ?? {});
+  return (lines ?? []).map((line) => mismatch(schema, line)).find((problem) => problem !== undefined);
+}
+
+/** The same for a line of a stream of JSON lines. */
+export function undescribedLine(target: string, line: unknown): string | undefined {
+  const schema = PATHS[pathOf(target) ?? '']?.get?.responses[200]?.content['application/jsonl']?.schema;
+  return schema === undefined ? 'there are no lines' : mismatch(schema, line);
 }
 
 /** The same for an event of a stream. */

@@ -13,6 +13,7 @@ import {
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
 import { NO_AUTHENTICATION } from '../../packages/gateway/test/support/no-authentication.ts';
+import { adminApi } from '../support/admin-api.ts';
 import { SdkBackend } from '../support/sdk-backend.ts';
 import { undescribed } from './described.ts';
 
@@ -44,7 +45,10 @@ async function serve(over: Backend, limits?: Parameters<typeof createHttpEndpoin
   const etcd = etcdApi({ backend: over, ...ports, scheme: 'http', node: ALONE_NODE }, () => false);
   const { requestBytesMax } = REQUEST_LIMITS;
   const calls = { onMalformed, onWaitRefused, identification: NO_AUTHENTICATION };
-  endpoint = createHttpEndpoint({ backend: over, ...ports, etcd, requestBytesMax, ...calls }, limits);
+  endpoint = createHttpEndpoint(
+    { backend: over, admin: adminApi(over, ports.clock), ...ports, etcd, requestBytesMax, ...calls },
+    limits,
+  );
   server = await startHttpServer({
     ...{ listen: { host: '127.0.0.1', port: 0 }, flag: '--http-listen', limits: API_LIMITS, names: new Set<string>() },
     logger: silentLogger,

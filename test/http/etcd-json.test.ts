@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
 import { NO_AUTHENTICATION } from '../../packages/gateway/test/support/no-authentication.ts';
 import { MemoryBackend } from '../e2e/memory-backend.ts';
+import { adminApi } from '../support/admin-api.ts';
 
 let server: RunningHttpServer;
 let endpoint: HttpEndpoint;
@@ -27,7 +28,15 @@ async function serve(limits?: Parameters<typeof createHttpEndpoint>[1]): Promise
   const onMalformed = (): void => void malformed++;
   const onWaitRefused = (): void => void waitsRefused++;
   const { requestBytesMax } = REQUEST_LIMITS;
-  const deps = { ...ports, logger: silentLogger, etcd, requestBytesMax, onMalformed, onWaitRefused };
+  const deps = {
+    ...ports,
+    admin: adminApi(ports.backend, clock),
+    logger: silentLogger,
+    etcd,
+    requestBytesMax,
+    onMalformed,
+    onWaitRefused,
+  };
   const identification = NO_AUTHENTICATION;
   endpoint = createHttpEndpoint({ ...deps, identification }, limits);
   server = await startHttpServer({

@@ -1,12 +1,16 @@
 import { SeededRandom, silentLogger } from '@remora/base';
 import { type ApiAnswer, type Backend, HttpApi, WaitSlots } from '@remora/gateway';
+import { adminApi, type PlayedMasters } from '../support/admin-api.ts';
 import { World } from '../support/sdk-world.ts';
-import { undescribed, undescribedEvent } from './described.ts';
+import { undescribed, undescribedEvent, undescribedLine } from './described.ts';
 
 export interface HttpCall {
   readonly method?: string;
   readonly target: string;
   readonly body?: unknown;
+  /** The lines of a body of JSON lines. */
+  readonly lines?: readonly unknown[];
+  readonly lastEventId?: string;
   /** The caller. It hangs up when this aborts. */
   readonly signal?: AbortSignal;
 }
@@ -16,27 +20,30 @@ export class HttpBed {
   readonly world = new World();
   readonly nodes: readonly HttpApi[];
 
-  /** `behind`: the layer between the nodes and the cluster. */
-  constructor(behind: (world: World) => Backend = ({ backend }) => backend) {
+  /** `behind`: the layer between the nodes and the cluster. `masters`: what answers calls of administration. */
+  constructor(behind: (world: World) => Backend = ({ backend }) => backend, masters?: PlayedMasters) {
     const { clock } = this.world;
     const backend = behind(this.world);
     const waits = new WaitSlots(1_000, () => {});
+    const admin = adminApi(backend, clock, masters);
     this.nodes = [1, 2].map(
-      (seed) => new HttpApi({ ...{ backend, clock, logger: silentLogger, waits }, random: new SeededRandom(seed) }),
+      (seed) =>
+        new HttpApi({ ...{ backend, admin, clock, logger: silentLogger, waits }, random: new SeededRandom(seed) }),
     );
   }
 
   /** Sends a request to node 0 or 1. `until` waits for the answer. */
-  async ask({ method = 'POST', target, body, signal }: HttpCall, node = 0): Promise<ApiAnswer> {
+  async ask({ method = 'POST', target, body, lines, lastEventId, signal }: HttpCall, node = 0): Promise<ApiAnswer> {
     const api = this.nodes[node];
     if (api === undefined) throw new Error(`there is no node ${node}`);
     const request = { method, target, ...(body === undefined ? {} : { body }) };
     const answer = await api.handle({
       ...request,
+      ...{ lines, lastEventId },
       principal: undefined,
       signal: signal ?? new AbortController().signal,
     });
-    const problem = undescribed(request, answer);
+    const problem = undescribed({ ...request, ...(lines === undefined ? {} : { lines }) }, answer);
     if (problem !== undefined) throw new Error(problem);
     return answer;
   }
@@ -59,21 +66,29 @@ export class HttpBed {
   }
 
   /** Listens to a stream of events, and checks each event against the document. */
-  async listen(target: string): Promise<Listening> {
-    const { events: open } = await this.world.until(this.ask({ method: 'GET', target }));
+  async listen(target: string, lastEventId?: string): Promise<Listening> {
+    const asked = { method: 'GET', target, ...(lastEventId === undefined ? {} : { lastEventId }) };
+    const { events: open } = await this.world.until(this.ask(asked));
     if (open === undefined) throw new Error('no events are told');
-    const events: { readonly type: string; readonly data: unknown }[] = [];
+    const events: Heard[] = [];
+    const client = { isFull: false };
     const source = open({
-      write: (type, data) => {
+      write: (type, data, id) => {
         const problem = undescribedEvent(target, type, data);
         if (problem !== undefined) throw new Error(problem);
-        events.push({ type, data });
-        return listening.full ? Number.POSITIVE_INFINITY : 0;
+        events.push({ type, data, ...(id === undefined ? {} : { id }) });
+        return client.isFull ? Number.POSITIVE_INFINITY : 0;
       },
       end: (type, data) => void events.push({ type, data }),
     });
     const listening: Listening = {
-      ...{ full: false, events },
+      events,
+      get full() {
+        return client.isFull;
+      },
+      set full(isFull) {
+        client.isFull = isFull;
+      },
       happened: () =>
         events
           .filter(({ type }) => type === 'events')
@@ -84,6 +99,32 @@ export class HttpBed {
     };
     await this.world.run(100);
     return listening;
+  }
+
+  /** Reads a stream of JSON lines to its end; it is never more than a line behind. */
+  async lines(target: string): Promise<readonly unknown[]> {
+    const { lines: open } = await this.world.until(this.ask({ method: 'GET', target }));
+    if (open === undefined) throw new Error('no lines are sent');
+    const lines: unknown[] = [];
+    const done = new Promise<void>((resolve) => {
+      const source = open({
+        write: (line) => {
+          const problem = undescribedLine(target, line);
+          if (problem !== undefined) throw new Error(problem);
+          lines.push(line);
+          this.world.clock.setImmediate(() => source.onDrain());
+          return false;
+        },
+        unread: () => 0,
+        end: (error) => {
+          if (error !== undefined) lines.push(error.line);
+          this.world.clock.setImmediate(() => source.onClose());
+          resolve();
+        },
+      });
+    });
+    await this.world.until(done);
+    return lines;
   }
 
   /** `held/waiting`, according to the cluster. */
@@ -115,10 +156,16 @@ export interface Grant {
   readonly keptData?: unknown;
 }
 
+interface Heard {
+  readonly type: string;
+  readonly data: unknown;
+  readonly id?: number;
+}
+
 export interface Listening {
   /** More is written than it accepts. */
   full: boolean;
-  readonly events: readonly { readonly type: string; readonly data: unknown }[];
+  readonly events: readonly Heard[];
   /** The types of the events, in order. */
   happened(): readonly string[];
   drain(): void;

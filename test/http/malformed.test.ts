@@ -10,6 +10,7 @@ import { createHttpEndpoint, etcdApi, REQUEST_LIMITS } from '@remora/gateway';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
 import { NO_AUTHENTICATION } from '../../packages/gateway/test/support/no-authentication.ts';
+import { adminApi } from '../support/admin-api.ts';
 import { SdkBackend } from '../support/sdk-backend.ts';
 
 const ACQUIRE = '/v1/locks/default/l/acquire';
@@ -30,7 +31,7 @@ beforeEach(async () => {
     metrics: async () => ({ contentType: 'text/plain', body: 'up 1\n' }),
     handlers: [
       createHttpEndpoint({
-        ...{ ...ports, etcd, requestBytesMax: REQUEST_LIMITS.requestBytesMax },
+        ...{ ...ports, admin: adminApi(backend, ports.clock), etcd, requestBytesMax: REQUEST_LIMITS.requestBytesMax },
         identification: NO_AUTHENTICATION,
       }),
     ],

@@ -1,6 +1,6 @@
 // A1. Imports between packages have one direction.
-// A2. Only adapters use time, randomness, files, the network and the environment: files in a folder `node`, and the
-//     command line package.
+// A2. Only adapters use time, randomness, files, the network and the environment: files in a folder `node`, the
+//     command line package, and the console, which runs in browsers.
 // A3. The Raft core is synchronous and pure, and imports only itself and the base package.
 // A4. No default exports, no enums.
 // A5. Files in a folder `testing` are for tests and simulations: no other source imports them.
@@ -20,7 +20,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'grpc-server': [],
   gateway: ['base', 'protocol', 'lock', 'auth', 'grpc-server'],
   client: ['base', 'protocol', 'lock'],
-  dashboard: ['base'],
+  console: ['gateway'],
   cli: [
     'base',
     'raft',
@@ -32,7 +32,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'gateway',
     'grpc-server',
     'client',
-    'dashboard',
+    'console',
   ],
 };
 
@@ -74,7 +74,7 @@ export function violations(path: string, source: string): readonly string[] {
   const [, folder = ''] = /^packages\/([^/]+)\/src\//.exec(path) ?? [];
   const { code, imports } = scanSource(source);
   const isTest = /\.test\.ts$/.test(path);
-  const isAdapter = folder === 'cli' || path.includes('/node/');
+  const isAdapter = folder === 'cli' || folder === 'console' || path.includes('/node/');
   const isCore = path.startsWith(CORE);
   const found = [...imports.flatMap((name) => wrongEdge(folder, path, name)), ...shape(code)];
   if (!isTest && !path.includes('/src/testing/')) {

@@ -37,6 +37,13 @@ export interface SeenCommand {
   readonly command: Command;
 }
 
+/** `revision`: of a change of plain keys, which have revisions of their own here. */
+interface Outcome {
+  readonly error?: ServiceError;
+  readonly result?: CommandResult;
+  readonly revision?: number;
+}
+
 interface FakeSession {
   ttlMs: number;
   condition: SessionInfo['condition'];
@@ -65,21 +72,22 @@ export class SdkBackend implements Backend {
   /** Called after a command was applied, before its answer is sent. */
   onApplied: (command: Command) => void = () => {};
   readonly #clock: Clock;
-  readonly #keys: MemoryBackend;
+  /** Plain keys, and the leases of these. */
+  readonly keys: MemoryBackend;
   readonly #rows = new Map<string, Bytes>();
   readonly #sessions = new Map<bigint, FakeSession>();
-  readonly #outcomes = new Map<string, { readonly error?: ServiceError; readonly result?: CommandResult }>();
+  readonly #outcomes = new Map<string, Outcome>();
   readonly #listeners = new Map<LockWatchListener, LockWatchOptions>();
   #events: LockEvent[] = [];
   #revision = 100;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#keys = new MemoryBackend(clock);
+    this.keys = new MemoryBackend(clock);
   }
 
   view(): ClusterView {
-    return this.#keys.view();
+    return this.keys.view();
   }
 
   check(): void {}
@@ -103,7 +111,7 @@ export class SdkBackend implements Backend {
   }
 
   watch(options: WatchOptions, listener: WatchListener): WatchControl {
-    return this.#keys.watch(options, listener);
+    return this.keys.watch(options, listener);
   }
 
   /** Watches one lock, or all. */
@@ -197,7 +205,7 @@ export class SdkBackend implements Backend {
         return this.#reply(done, { type: 'session', session, locks: this.#locksOf(query.id), more: false });
       }
       default:
-        return this.#keys.query(query, options, done);
+        return this.keys.query(query, options, done);
     }
   }
 
@@ -213,7 +221,9 @@ export class SdkBackend implements Backend {
     return [...(this.#sessions.get(id)?.locks.values() ?? [])].flatMap((lock) => {
       const { holders = [], waiters = [] } = this.#show(lock) ?? {};
       return [
-        ...holders.filter(isOfIt).map(({ owner, ...hold }) => ({ ...hold, lock, ownerId: owner.id, position: 0 })),
+        ...holders.filter(isOfIt).map(({ owner, ...hold }) => {
+          return { ...hold, lock, ownerId: owner.id, position: 0, sinceMs: hold.lockTimeMs };
+        }),
         ...waiters.filter(isOfIt).map(({ owner, ...at }) => ({ ...at, lock, ownerId: owner.id, version: 0, depth: 0 })),
       ];
     });
@@ -264,13 +274,13 @@ export class SdkBackend implements Backend {
     done: BackendDone<CommandResult>,
     wanted: () => boolean,
   ): void {
-    const finish = (outcome: { readonly error?: ServiceError; readonly result?: CommandResult }): void => {
+    const finish = (outcome: Outcome): void => {
       this.#outcomes.set(requestId, outcome);
-      const { error, result } = outcome;
+      const { error, result, revision = this.#revision } = outcome;
       if (result === undefined) done(error ?? new ServiceError('INTERNAL', 'no outcome'), undefined);
       else if (isQueued(result) && command.type === 'lock') {
         this.#await(command.command, options, queuedAt(result, done), wanted);
-      } else done(undefined, { result, revision: this.#revision, raftTerm: 1 });
+      } else done(undefined, { result, revision, raftTerm: 1 });
     };
     const known = this.#outcomes.get(requestId);
     if (known !== undefined) return finish(known);
@@ -299,10 +309,10 @@ export class SdkBackend implements Backend {
         return finish({ result: { type: 'lock', result } });
       }
       default:
-        this.#keys.command(command, options, (error, reply) =>
+        this.keys.command(command, options, (error, reply) =>
           finish(
             error === undefined && reply !== undefined
-              ? { result: reply.result }
+              ? { result: reply.result, revision: reply.revision }
               : error === undefined
                 ? {}
                 : { error },

@@ -16,6 +16,8 @@ export const ERROR_TABLE = {
   // Refused by the state of the data.
   COMPACTED: { grpc: 11, retry: 'no' },
   FUTURE_REVISION: { grpc: 11, retry: 'no' },
+  KEY_NOT_FOUND: { grpc: 5, retry: 'no' },
+  KEY_CHANGED: { grpc: 9, retry: 'no' },
   LEASE_NOT_FOUND: { grpc: 5, retry: 'no' },
   LEASE_EXISTS: { grpc: 9, retry: 'no' },
   LEASE_TTL_TOO_LARGE: { grpc: 11, retry: 'no' },

@@ -89,6 +89,12 @@ export const nodeSchema = defineOptions({
       desc: 'Host headers to accept in HTTP requests, besides localhost, IP addresses and the advertised names; for example, the name of a load balancer. Other names are refused, to prevent DNS rebinding by web pages.',
       group: 'Network',
     },
+    console: {
+      type: oneOf(['on', 'off']),
+      default: 'on',
+      desc: 'Whether browsers find the console, a view of the cluster, at the address of --http-listen. It uses the HTTP API, which stays on.',
+      group: 'Network',
+    },
     advertiseClient: {
       type: address(),
       desc: 'Client address that this node announces. Default: --client-listen.',

@@ -1,4 +1,4 @@
-export type { AdminApiDeps } from './admin/admin-api.ts';
+export { AdminApi, type AdminApiDeps } from './admin/admin-api.ts';
 export { ClusterCalls, type MasterCaller } from './admin/cluster-calls.ts';
 export type { ClusterNode } from './admin/recovery/recovery-api.ts';
 export { Admission, type AdmissionOptions, type AdmissionStats } from './admission/admission.ts';

@@ -46,6 +46,7 @@ export {
   lockStart,
   nameAt,
   namespaceSpan,
+  namespacesSpan,
 } from './records/keys.ts';
 export { clearingOfMarks, firstMark, type MarkedUntil, markOfRow } from './records/marks.ts';
 export * from './types.ts';

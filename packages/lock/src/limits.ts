@@ -34,6 +34,8 @@ export const MARKS_CLEARED_MAX = 16;
 export const SHOW_OWNERS_MAX = 1_000;
 export const LIST_OWNERS_MAX = 10;
 export const LIST_LIMIT_MAX = 1_000;
+/** Locks that one search looks at: a few milliseconds of the leader's time. */
+export const SEARCH_LOOKS_MAX = 1_000;
 export const CHECKS_MAX = 1_000;
 /** Lease ids are opaque numbers of 63 bits. */
 export const LEASE_MAX = 2n ** 63n - 1n;

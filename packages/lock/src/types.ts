@@ -181,7 +181,31 @@ export type LockQuery =
       /** As in `show`. */
       readonly allKinds?: true;
     }
-  | { readonly type: 'check'; readonly checks: readonly { readonly lock: LockId; readonly version: number }[] };
+  | { readonly type: 'check'; readonly checks: readonly { readonly lock: LockId; readonly version: number }[] }
+  /** A list of the locks that a person looks for. One query looks at `SEARCH_LOOKS_MAX` locks at most. */
+  | {
+      readonly type: 'search';
+      readonly namespace: string;
+      readonly prefix: Bytes;
+      /** As in `list`. */
+      readonly after: Bytes;
+      readonly limit: number;
+      /** Part of the name; empty: any name. */
+      readonly contains: Bytes;
+      /** Absent: any kind. */
+      readonly kind?: SearchedKind | undefined;
+    }
+  /** The namespaces that have records of locks, in the order of the keys of these. */
+  | {
+      readonly type: 'namespaces';
+      /** Namespaces after this one; empty begins at the first. */
+      readonly after: string;
+      /** 1 to 1,000. */
+      readonly limit: number;
+    };
+
+/** `barrier`: a lock at which callers wait until nobody holds it, however it is held. */
+export type SearchedKind = LockState['kind'] | 'barrier';
 
 /** One grant. `version` is the fencing version: the revision of the command that granted. */
 export interface Holder {
@@ -231,6 +255,11 @@ export interface SessionLock {
   readonly depth: number;
   /** The position in the queue, 1 is next; 0 for a hold. */
   readonly position: number;
+  /**
+   * The wall time of the leader at the grant, or when it joined the queue, in ms since 1970; for display only. 0: it is
+   * not known.
+   */
+  readonly sinceMs: number;
 }
 
 export interface LockState {
@@ -334,7 +363,19 @@ export type LockQueryResult =
       /** More may follow after the last one. */
       readonly more: boolean;
     }
-  | { readonly type: 'check'; readonly current: readonly boolean[] };
+  | { readonly type: 'check'; readonly current: readonly boolean[] }
+  | {
+      readonly type: 'search';
+      readonly locks: readonly LockState[];
+      /** The last name that was looked at, if more may follow after it. */
+      readonly next: Bytes | undefined;
+    }
+  | {
+      readonly type: 'namespaces';
+      readonly namespaces: readonly string[];
+      /** More may follow after the last one. */
+      readonly more: boolean;
+    };
 
 /** The answer to an open call of another owner, which the command caused. */
 export interface LockNotice {

@@ -7,6 +7,8 @@
  * U3. Until the upgrade is finalized, a transaction that writes and reads at a later revision than its range has seen
  *     is refused as before; afterwards it is executed. So the gated change is in force, and was not before.
  * U4. Afterwards the older program does not start on the data any more, and says what to install.
+ * U5. `/ready`, the metrics and `admin check` of every node show that releases are mixed, or that the upgrade is not finalized, while that is so,
+ *     and nothing of it before and afterwards.
  */
 import type { Random } from '@remora/base';
 import { ServiceError } from '@remora/base';
@@ -14,6 +16,7 @@ import { connect } from 'remora';
 import { AdminClient } from 'remora/admin';
 import { type Finding, violation } from '../../checkers/index.ts';
 import { eventually } from '../../e2e/eventually.ts';
+import type { NodeProcess } from '../../e2e/node-process.ts';
 import type { RangeDesk } from '../changes/range-desk.ts';
 import type { ChaosCluster } from '../nodes/chaos-cluster.ts';
 import type { Befallen } from '../schedule.ts';
@@ -50,9 +53,11 @@ export async function rollUpgrade(deps: RollDeps): Promise<void> {
     for (let n = 1; n <= nodes; n++) {
       await restartWith(deps, n, to);
       await mixLeaders(deps);
+      await expectShown(deps, n < nodes ? ['mixedVersions'] : to === newer ? ['upgradeNotFinalized'] : []);
       await deps.pause(restMs);
     }
   };
+  await expectShown(deps, []);
   await expectPast(deps, 'refused');
   await roll(newer);
   await expectPast(deps, 'refused');
@@ -60,6 +65,7 @@ export async function rollUpgrade(deps: RollDeps): Promise<void> {
   await roll(newer);
   await deps.pause(restMs);
   await finalize(deps);
+  await expectShown(deps, []);
   await expectPast(deps, 'executed');
   await deps.pause(restMs * nodes);
   await olderIsRefused(deps);
@@ -112,6 +118,41 @@ async function finalize(deps: RollDeps): Promise<void> {
       { timeoutMs: KNOWN_WITHIN_MS },
     );
     deps.befallen({ kind: 'finalized', what: `version ${inForce}`, fromMs, toMs: deps.nowMs() });
+  } finally {
+    admin.close();
+  }
+}
+
+const OF_UPGRADES: readonly string[] = ['mixedVersions', 'upgradeNotFinalized'];
+
+/** U5. */
+async function expectShown({ cluster, report }: RollDeps, expected: readonly string[]): Promise<void> {
+  for (const node of cluster.nodes) {
+    let shown = '';
+    const isRight = async (): Promise<boolean> => {
+      const views = await viewsOf(node);
+      shown = JSON.stringify(views);
+      return views.every((names) => names.join() === expected.join());
+    };
+    const wanted = eventually('the views agree', () => isRight().catch(() => false));
+    await wanted.catch(() => {
+      const text = `${node.name} shows ${shown} in /ready, metrics and check, not ${JSON.stringify(expected)}`;
+      report(violation('every view shows how far an upgrade is', text));
+    });
+  }
+}
+
+/** The conditions of upgrades that `/ready`, the metrics and `admin check` show. */
+async function viewsOf(node: NodeProcess): Promise<readonly (readonly string[])[]> {
+  const admin = new AdminClient({ endpoints: [node.client], timeoutMs: 10_000, connectTimeoutMs: 2_000 });
+  try {
+    const response = await fetch(`http://${node.health}/ready`, { signal: AbortSignal.timeout(10_000) });
+    const ready = (await response.json()) as { readonly conditions: readonly { readonly name: string }[] };
+    const counted = [...(await node.metrics('remora_condition'))].filter(([, count]) => count > 0);
+    const metrics = counted.map(([labels]) => /name="(\w+)"/.exec(labels)?.[1] ?? '');
+    const { conditions: checked } = await admin.check();
+    const views = [ready.conditions.map(({ name }) => name), metrics, checked.map(({ name }) => name)];
+    return views.map((names) => names.filter((name) => OF_UPGRADES.includes(name)));
   } finally {
     admin.close();
   }

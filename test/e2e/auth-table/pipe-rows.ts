@@ -220,6 +220,15 @@ const LOCK_QUERIES: Table<LockQuery> = {
       request: () => ({ type: 'list', namespace: 'default', prefix: b(''), after: b(''), limit: 1 }),
     },
   ],
+  search: [
+    {
+      may: LOCK_READERS,
+      request: () => {
+        return { type: 'search', namespace: 'default', prefix: b('a/'), after: b(''), limit: 1, contains: b('k') };
+      },
+    },
+  ],
+  namespaces: [{ may: STEERERS, request: () => ({ type: 'namespaces', after: '', limit: 1 }) }],
   check: [{ may: LOCK_READERS, request: () => ({ type: 'check', checks: [{ lock: lock(), version: 1 }] }) }],
 };
 
@@ -253,6 +262,7 @@ export const QUERIES: Table<Query> = {
       request: () => ({ type: 'scan', key: b('a/'), end: b(''), revision: 0, bytes: 1 }),
     },
   ],
+  history: [{ may: KEY_READERS, request: () => ({ type: 'history', key: b('a/k'), before: 0, limit: 1, bytes: 1 }) }],
   lock: each(LOCK_QUERIES, (query) => ({ type: 'lock', query })),
   lockAwait: [{ may: LOCK_USER, request: (world) => ({ type: 'lockAwait', lock: lock(), owner: owner(world) }) }],
   grantEnd: [

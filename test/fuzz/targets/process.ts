@@ -23,6 +23,7 @@ import { nodeSchema } from '../../../packages/cli/src/node-options.ts';
 import { durationMs as clientDuration, type Duration } from '../../../packages/client/src/options/duration.ts';
 import { ALONE_NODE } from '../../../packages/gateway/test/support/alone-node.ts';
 import { NO_AUTHENTICATION } from '../../../packages/gateway/test/support/no-authentication.ts';
+import { adminApi } from '../../support/admin-api.ts';
 import { FuzzViolation, isInvalidArgument, type Target } from '../target.ts';
 
 // The inputs of a process: files, flags, variables, and whatever is sent to its HTTP port.
@@ -158,7 +159,15 @@ const http: Target = {
 function endpointDeps(logger: Logger) {
   const ports = { backend: nobody, clock: nodeClock(), random: new SeededRandom(1) };
   const etcd = etcdApi({ ...ports, scheme: 'http', node: ALONE_NODE }, () => false);
-  return { ...ports, logger, etcd, identification: NO_AUTHENTICATION, requestBytesMax: REQUEST_LIMITS.requestBytesMax };
+  const admin = adminApi(nobody, ports.clock);
+  return {
+    ...ports,
+    admin,
+    logger,
+    etcd,
+    identification: NO_AUTHENTICATION,
+    requestBytesMax: REQUEST_LIMITS.requestBytesMax,
+  };
 }
 
 function apiCall(line: string, body: string): string {

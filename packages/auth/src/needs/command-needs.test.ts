@@ -127,6 +127,8 @@ describe('locks', () => {
   const queries: Readonly<Record<LockQuery['type'], { readonly given: object; readonly needs: readonly string[] }>> = {
     show: { given: { lock: LOCK }, needs: ['read shop/l'] },
     list: { given: { namespace: 'shop', prefix: b('l') }, needs: ['read shop/l*'] },
+    search: { given: { namespace: 'shop', prefix: b('l'), contains: b('x') }, needs: ['read shop/l*'] },
+    namespaces: { given: { after: 'shop' }, needs: ['read /*'] },
     check: {
       given: {
         checks: [

@@ -60,6 +60,8 @@ export function needsOfQuery(query: Query): readonly Need[] {
       return needsOfTxn(query.txn);
     case 'scan':
       return [{ type: 'keys', access: 'read', key: query.key, end: query.end }];
+    case 'history':
+      return [{ type: 'keys', access: 'read', key: query.key }];
     case 'lock':
       return needsOfLockQuery(query.query);
     case 'lockAwait':

@@ -1,3 +1,4 @@
+import { EMPTY_BYTES } from '@remora/base';
 import type { LockCommand, LockQuery, SessionRef } from '@remora/lock';
 import type { LockVerb } from '@remora/protocol';
 import type { Need } from './need.ts';
@@ -34,7 +35,10 @@ export function needsOfLockQuery(query: LockQuery): readonly Need[] {
     case 'show':
       return [{ type: 'lock', verb: 'read', ...query.lock }];
     case 'list':
+    case 'search':
       return [{ type: 'locks', verb: 'read', namespace: query.namespace, prefix: query.prefix }];
+    case 'namespaces':
+      return [{ type: 'locks', verb: 'read', namespace: '', prefix: EMPTY_BYTES }];
     case 'check':
       return query.checks.map(({ lock }) => ({ type: 'lock', verb: 'read', ...lock }));
   }

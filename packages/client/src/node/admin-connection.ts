@@ -262,7 +262,7 @@ export class AdminConnection {
         },
       );
     }
-    const late = `no answer within ${formatDurationMs(this.#timeoutMs)}; --timeout gives it longer`;
+    const late = `no answer within ${formatDurationMs(this.#timeoutMs)}; raise timeoutMs (on the command line, --timeout)`;
     const deadline = error.status === GRPC_STATUS.DEADLINE_EXCEEDED;
     return new ServiceError(deadline ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE', deadline ? late : error.message, {
       cause: error,

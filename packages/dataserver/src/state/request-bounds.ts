@@ -3,7 +3,7 @@
  * applied.
  */
 import { type Bytes, compareBytes, type Span, spanContains, spanCovers, unreachable } from '@remora/base';
-import { type LockId, type LockQuery, lockPrefix, namespaceSpan } from '@remora/lock';
+import { type LockId, type LockQuery, lockPrefix, namespaceSpan, namespacesSpan } from '@remora/lock';
 import {
   type Command,
   type Compare,
@@ -69,6 +69,8 @@ export function queryWithin(bounds: RangeBounds, query: Query): boolean {
       return txnWithin(bounds, query.txn);
     case 'scan':
       return keysWithin(bounds, { key: query.key }); // it covers everything up to the end of the range
+    case 'history':
+      return keysWithin(bounds, { key: query.key });
     case 'session':
       // A range that is not the lease's home reports its own part of the lease.
       return query.incarnation !== 0 || spanContains(bounds.routed, leaseKey(query.id));
@@ -129,7 +131,10 @@ function lockQueryWithin(bounds: RangeBounds, query: LockQuery): boolean {
   switch (query.type) {
     case 'show':
       return lockWithin(bounds, query.lock);
+    case 'namespaces':
+      return spansOverlap(bounds.routed, namespacesSpan(query.after));
     case 'list':
+    case 'search':
       // The range lists its part of the locks: the caller knows the range's bounds by its epoch, and asks other ranges
       // for the rest.
       return spansOverlap(bounds.routed, namespaceSpan(query.namespace, query.prefix));

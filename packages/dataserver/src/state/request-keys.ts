@@ -1,6 +1,6 @@
 /** Which key a request is about. Used for statistics only, not for decisions. */
 import type { Bytes } from '@remora/base';
-import { lockPrefix, namespaceSpan } from '@remora/lock';
+import { lockPrefix, namespaceSpan, namespacesSpan } from '@remora/lock';
 import { type Command, kvRoutingKey, type Query, type RangeRequest, type Txn } from '@remora/protocol';
 import { leaseKey } from './keys.ts';
 
@@ -35,6 +35,7 @@ function keyOfQuery(query: Query): Bytes | undefined {
     case 'readTxn':
       return keyOfTxn(query.txn);
     case 'scan':
+    case 'history':
       return kvRoutingKey(query.key);
     case 'leaseKeepAlive':
     case 'leaseTimeToLive':
@@ -62,7 +63,10 @@ function keyOfLocks(query: Extract<Query, { type: 'lock' }>['query']): Bytes | u
     case 'show':
       return lockPrefix(query.lock);
     case 'list':
+    case 'search':
       return namespaceSpan(query.namespace, query.prefix).start;
+    case 'namespaces':
+      return namespacesSpan(query.after).start;
     case 'check': {
       const [first] = query.checks;
       return first && lockPrefix(first.lock);

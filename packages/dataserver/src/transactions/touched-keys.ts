@@ -59,6 +59,8 @@ export function touchedByQuery(query: Query, touching: Touching): void {
       return touchedByTxn(query.txn, touching);
     case 'scan':
       return touching.reads(query, query.revision);
+    case 'history':
+      return touching.reads({ key: query.key }, 0);
     default:
       return;
   }

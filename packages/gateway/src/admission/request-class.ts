@@ -14,6 +14,7 @@ export function classOfQuery(query: Query): RequestClass {
     case 'range':
     case 'readTxn':
     case 'scan':
+    case 'history':
     case 'lock':
     case 'leaseTimeToLive':
     case 'leaseKeys':

@@ -7,6 +7,8 @@ export interface ApiRequest {
   readonly target: string;
   /** The parsed body; undefined if there was none. */
   readonly body?: unknown;
+  /** The parsed lines of a body of JSON lines, in place of `body`. */
+  readonly lines?: readonly unknown[] | undefined;
   /**
    * Aborts when the client is gone or the node stops; its reason is the error to answer with if the client still
    * listens.
@@ -15,6 +17,8 @@ export interface ApiRequest {
   readonly principal: Principal | undefined;
   /** The header `traceparent`. */
   readonly trace?: string | undefined;
+  /** The header `Last-Event-ID`. */
+  readonly lastEventId?: string | undefined;
 }
 
 export interface ApiAnswer {
@@ -35,8 +39,11 @@ export interface ApiAnswer {
 export type EventStream = (sink: EventSink) => EventSource;
 
 interface EventSink {
-  /** Returns how many bytes the client has not taken yet; 0 when it keeps up, otherwise `onDrain` follows. */
-  write(event: string, data: unknown): number;
+  /**
+   * Returns how many bytes the client has not taken yet; 0 when it keeps up, otherwise `onDrain` follows. `id`: a client
+   * that reconnects names the last one (`Last-Event-ID`).
+   */
+  write(event: string, data: unknown, id?: number): number;
   /** Ends the stream with a last event. */
   end(event: string, data: unknown): void;
 }

@@ -70,6 +70,10 @@ export class Fields {
     );
   }
 
+  isThere(name: string): boolean {
+    return Object.hasOwn(this.#values, name);
+  }
+
   /** Allows fields of an earlier answer that a client may send back; they are ignored. */
   ignored(...names: readonly string[]): this {
     for (const name of names) this.#known.add(name);

@@ -1,50 +1,62 @@
 import { type Clock, type Logger, type Random, ServiceError, toServiceError } from '@remora/base';
+import type { AdminApi } from '../admin/admin-api.ts';
 import type { Backend } from '../backend.ts';
 import { sharedBacklog } from '../lock/lock-event-backpressure.ts';
+import { REQUEST_LIMITS, type RequestLimits } from '../request-limits.ts';
 import type { WaitSlots } from '../routing/calls/wait-slots.ts';
 import { AcquireCalls } from './acquire-calls.ts';
 import type { ApiAnswer, ApiRequest } from './api-types.ts';
 import { Fields } from './fields.ts';
+import { KvApi } from './kv/kv-api.ts';
 import { LockCalls } from './lock-calls.ts';
+import { JSON_LINES } from './openapi/parts.ts';
 import { RangeCalls } from './range-calls.ts';
-import { type RouteDeps, routesOf } from './routes.ts';
+import type { Route, RouteDeps } from './route.ts';
+import { routesOf } from './routes.ts';
 import { SessionCalls } from './session-calls.ts';
 import { errorAnswer, type HttpDetails } from './statuses.ts';
 import { parseTarget } from './targets.ts';
 
 export interface HttpApiDeps {
   readonly backend: Backend;
+  readonly admin: AdminApi;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   /** Slots for calls that wait, and for streams of events. */
   readonly waits: WaitSlots;
+  /** Bytes of the key and the value in one request. Default: as in `REQUEST_LIMITS`. */
+  readonly requestBytesMax?: number;
 }
 
 const PATH_SHOWN_MAX = 200;
 
-/** The JSON API for locks, without a transport (`node/http` has that). */
+/** The JSON API, without a transport (`node/http` has that). */
 export class HttpApi {
   readonly #logger: Logger;
   readonly #deps: HttpApiDeps;
   readonly #backlog = sharedBacklog();
+  readonly #limits: RequestLimits;
   /** Grants and places of clients that are gone, while they are released. */
   readonly #takingBack = new Set<Promise<unknown>>();
 
   constructor(deps: HttpApiDeps) {
     this.#logger = deps.logger;
     this.#deps = deps;
+    const { requestBytesMax = REQUEST_LIMITS.requestBytesMax } = deps;
+    this.#limits = { ...REQUEST_LIMITS, requestBytesMax };
   }
 
   /** The calls in the name of a caller. */
   #callsOf({ principal, trace }: ApiRequest): RouteDeps {
-    const { backend, clock, random, waits } = this.#deps;
+    const { backend, admin, clock, random, waits } = this.#deps;
     const calls = new RangeCalls(backend, clock, { principal, trace });
     return {
-      ...{ backend, waits, backlog: this.#backlog },
+      ...{ backend, admin, clock, waits, backlog: this.#backlog },
       acquires: new AcquireCalls({ calls, clock, random, waits, takingBack: this.#takingBack }),
       locks: new LockCalls(calls),
       sessions: new SessionCalls(calls, random),
+      kv: new KvApi(calls, this.#limits),
     };
   }
 
@@ -66,7 +78,7 @@ export class HttpApi {
   }
 
   #routed(request: ApiRequest): Promise<ApiAnswer> {
-    const { method, target, body, signal, principal } = request;
+    const { method, target, body, lines, signal, principal, lastEventId, trace } = request;
     const parsed = parseTarget(target);
     const routes = routesOf(parsed);
     const found = routes.find(({ route }) => route.method === method);
@@ -78,11 +90,15 @@ export class HttpApi {
             routes.map(({ route }) => route.method),
           );
     }
+    if ((found.route.takesLines === true) !== (lines !== undefined)) throw wrongType(found.route);
     const fields = new Fields(body ?? {});
     return found.route.handle(this.#callsOf(request), {
       target: parsed,
       params: found.params,
       fields,
+      lines: lines ?? [],
+      lastEventId,
+      trace,
       signal,
       principal,
     });
@@ -101,4 +117,11 @@ function wrongMethod(method: string, allowed: readonly string[]): ServiceError {
   return new ServiceError('UNIMPLEMENTED', `the method ${method.slice(0, 20)} is not allowed here; use ${allow}`, {
     details: { ...details },
   });
+}
+
+function wrongType({ takesLines }: Route): ServiceError {
+  const message = takesLines
+    ? `the body is JSON lines: -H "content-type: ${JSON_LINES}" --data-binary @FILE`
+    : 'the body is application/json, one object: curl --json';
+  return new ServiceError('INVALID_ARGUMENT', message, { details: { httpStatus: 415 } satisfies HttpDetails });
 }

@@ -84,7 +84,7 @@ export interface LockJson {
   readonly passing?: number;
 }
 
-interface OwnerJson {
+export interface OwnerJson {
   readonly session: string;
   /** The public id of the owner; the token itself is known to its client only. */
   readonly ownerId: string;
@@ -109,7 +109,7 @@ export interface HolderJson extends OwnerJson, Partial<TermsJson> {
   readonly delayed?: boolean;
 }
 
-interface WaiterJson extends OwnerJson {
+export interface WaiterJson extends OwnerJson {
   readonly position: number;
   readonly mode: string;
   readonly permits?: number;

@@ -113,31 +113,57 @@ export class RangeCalls {
     }
   }
 
-  #command<Type extends CommandResult['type']>(
+  /** The result of a query, with the revision of the answer. */
+  read<Type extends QueryResult['type']>(
+    query: Query,
+    type: Type,
+    options: Pick<RequestTerms, 'ofHeartbeat' | 'current'> = {},
+    signal?: AbortSignal,
+  ): Promise<Revised<Extract<QueryResult, { readonly type: Type }>>> {
+    const all = { timeoutMs: TIMEOUT_MS, ...options, ...this.#asked };
+    return answered<QueryResult, Type>(type, (done) => this.#backend.query(query, all, done), signal);
+  }
+
+  /** The result of a command, with the revision of the answer: that of the change, if there was one. */
+  write<Type extends CommandResult['type']>(
+    command: Command,
+    type: Type,
+    options: Partial<RequestTerms>,
+    signal?: AbortSignal,
+  ): Promise<Revised<Extract<CommandResult, { readonly type: Type }>>> {
+    const all = { timeoutMs: TIMEOUT_MS, ...options, ...this.#asked };
+    return answered<CommandResult, Type>(type, (done) => this.#backend.command(command, all, done), signal);
+  }
+
+  async #command<Type extends CommandResult['type']>(
     command: Command,
     type: Type,
     options: Partial<RequestTerms>,
     signal?: AbortSignal,
   ): Promise<Extract<CommandResult, { readonly type: Type }>> {
-    const all = { timeoutMs: TIMEOUT_MS, ...options, ...this.#asked };
-    return answered<CommandResult, Type>(type, (done) => this.#backend.command(command, all, done), signal);
+    return (await this.write(command, type, options, signal)).result;
   }
 
-  #query<Type extends QueryResult['type']>(
+  async #query<Type extends QueryResult['type']>(
     query: Query,
     type: Type,
     options: Pick<RequestTerms, 'ofHeartbeat'> = {},
   ): Promise<Extract<QueryResult, { readonly type: Type }>> {
-    const all = { timeoutMs: TIMEOUT_MS, ...options, ...this.#asked };
-    return answered<QueryResult, Type>(type, (done) => this.#backend.query(query, all, done));
+    return (await this.read(query, type, options)).result;
   }
+}
+
+/** A result, and the revision of the answer that brought it. */
+export interface Revised<Result> {
+  readonly result: Result;
+  readonly revision: number;
 }
 
 function answered<Result extends CommandResult | QueryResult, Type extends Result['type']>(
   type: Type,
   start: (done: BackendDone<Result>) => () => void,
   signal?: AbortSignal,
-): Promise<Extract<Result, { readonly type: Type }>> {
+): Promise<Revised<Extract<Result, { readonly type: Type }>>> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const onAbort = (): void => {
@@ -148,7 +174,9 @@ function answered<Result extends CommandResult | QueryResult, Type extends Resul
     const giveUp = start((error, reply) => {
       signal?.removeEventListener('abort', onAbort);
       const result = reply?.result;
-      if (result?.type === type) return resolve(result as Extract<Result, { readonly type: Type }>);
+      if (reply !== undefined && result?.type === type) {
+        return resolve({ result: result as Extract<Result, { readonly type: Type }>, revision: reply.revision });
+      }
       reject(error ?? new ServiceError('INTERNAL', `the range answered ${type} with ${String(result?.type)}`));
     });
   });

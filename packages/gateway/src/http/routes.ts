@@ -1,44 +1,12 @@
 import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import type { LockId } from '@remora/lock';
-import type { HeldBytes } from '@remora/protocol';
-import type { Backend, LockWatchOptions } from '../backend.ts';
-import type { WaitSlots } from '../routing/calls/wait-slots.ts';
-import type { AcquireCalls } from './acquire-calls.ts';
-import type { ApiAnswer, ApiRequest, EventStream } from './api-types.ts';
-import type { Fields } from './fields.ts';
-import type { LockCalls } from './lock-calls.ts';
+import type { LockWatchOptions } from '../backend.ts';
+import { CLUSTER_ROUTES, type ClusterRoute } from './cluster/cluster-routes.ts';
+import { KV_ROUTES } from './kv/kv-routes.ts';
 import { lockEvents } from './lock-events.ts';
 import { OPENAPI } from './openapi/document.ts';
-import type { SessionCalls } from './session-calls.ts';
-import { onlyThese, type Target, text } from './targets.ts';
-
-export interface RouteDeps {
-  readonly backend: Backend;
-  readonly waits: WaitSlots;
-  /** Shared by all streams of events. */
-  readonly backlog: HeldBytes;
-  readonly acquires: AcquireCalls;
-  readonly locks: LockCalls;
-  readonly sessions: SessionCalls;
-}
-
-/** A request whose path matches a route. */
-interface HttpCall {
-  readonly target: Target;
-  /** The segments of the path in place of the names in braces. */
-  readonly params: ReadonlyMap<string, Bytes>;
-  /** The fields of the body; none if there is no body. */
-  readonly fields: Fields;
-  readonly signal: AbortSignal;
-  readonly principal: ApiRequest['principal'];
-}
-
-export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** As in OpenAPI: a name in braces stands for one segment. */
-  readonly path: string;
-  handle(deps: RouteDeps, call: HttpCall): Promise<ApiAnswer>;
-}
+import { bytesParam, changing, type HttpCall, param, type Route, reading, slotOf, untilClosed } from './route.ts';
+import { onlyThese, type Target } from './targets.ts';
 
 const LOCK = '/v1/locks/{namespace}/{name}';
 const SESSION = '/v1/sessions/{session}';
@@ -92,27 +60,24 @@ export const ROUTES: readonly Route[] = [
     call.fields.end();
     return sessions.close(param(call, 'session'));
   }),
+  ...KV_ROUTES,
+  ...CLUSTER_ROUTES.map(ofCluster),
   reading('/openapi.json', async () => OPENAPI),
 ];
 
-type Handle = (deps: RouteDeps, call: HttpCall) => Promise<unknown>;
+/** Time for a call of administration. */
+const ADMIN_TIMEOUT_MS = 10_000;
 
-function changing(method: Route['method'], path: string, handle: Handle): Route {
+function ofCluster({ method, path, needs, action, run }: ClusterRoute): Route {
   return {
     ...{ method, path },
-    handle: async (deps, call) => {
-      onlyThese(call.target.query, []);
-      return { status: 200, body: await handle(deps, call) };
-    },
-  };
-}
-
-function reading(path: string, handle: Handle): Route {
-  return {
-    ...{ method: 'GET', path },
-    handle: async (deps, call) => {
-      call.fields.end();
-      return { status: 200, body: await handle(deps, call) };
+    handle: async ({ admin, backend }, call) => {
+      const { principal, fields, target } = call;
+      backend.check(principal, needs, action);
+      const info = { timeoutMs: ADMIN_TIMEOUT_MS, callerMs: undefined, seen: { newest: 0 }, principal };
+      const { query } = target;
+      const body = await run({ api: admin, backend, info, query, fields, param: (name) => param(call, name) });
+      return { status: 200, body };
     },
   };
 }
@@ -123,23 +88,9 @@ function telling(path: string, watched: (call: HttpCall) => LockWatchOptions): R
     handle: async ({ backend, waits, backlog }, call) => {
       call.fields.end();
       const events = lockEvents(backend, backlog, { ...watched(call), principal: call.principal });
-      const giveSlot = waits.take();
-      if (giveSlot === undefined) throw waits.refusal();
+      const giveSlot = slotOf({ waits });
       return { status: 200, body: undefined, events: untilClosed(events, giveSlot), undelivered: giveSlot };
     },
-  };
-}
-
-function untilClosed(events: EventStream, closed: () => void): EventStream {
-  return (sink) => {
-    const source = events(sink);
-    return {
-      onDrain: () => source.onDrain(),
-      onClose: () => {
-        source.onClose();
-        closed();
-      },
-    };
   };
 }
 
@@ -167,14 +118,4 @@ function match(path: string, segments: Target['segments']): Params | undefined {
 
 function lockOf(call: HttpCall): LockId {
   return { namespace: param(call, 'namespace'), name: bytesParam(call, 'name') };
-}
-
-function param(call: HttpCall, name: string): string {
-  return text(bytesParam(call, name), name);
-}
-
-function bytesParam({ params }: HttpCall, name: string): Bytes {
-  const value = params.get(name);
-  if (value === undefined) throw new TypeError(`the path of the route has no {${name}}`);
-  return value;
 }

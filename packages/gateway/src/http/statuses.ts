@@ -15,6 +15,8 @@ const STATUSES: Readonly<Record<ErrorCode, number>> = {
   REQUEST_TOO_LARGE: 413,
   COMPACTED: 410,
   FUTURE_REVISION: 400,
+  KEY_NOT_FOUND: 404,
+  KEY_CHANGED: 409,
   LEASE_NOT_FOUND: 410,
   LEASE_EXISTS: 409,
   LEASE_TTL_TOO_LARGE: 400,
@@ -66,9 +68,15 @@ interface ShownDetails {
   readonly shown: Readonly<Record<string, unknown>>;
 }
 
+/** Details of errors from ranges that an answer has. */
+interface Told {
+  readonly retryAfterMs: number;
+  readonly compactRevision: number;
+}
+
 export function errorAnswer(error: ServiceError): ApiAnswer {
   const { code, message, details } = error;
-  const own = details as Partial<HttpDetails & ShownDetails & { readonly retryAfterMs: number }> | undefined;
+  const own = details as Partial<HttpDetails & ShownDetails & Told> | undefined;
   const after = own?.retryAfterMs;
   const status = own?.httpStatus ?? STATUSES[code];
   return {
@@ -78,8 +86,13 @@ export function errorAnswer(error: ServiceError): ApiAnswer {
       ...(status === 401 ? CHALLENGE : {}),
       ...(after === undefined ? {} : { 'retry-after': String(Math.ceil(after / 1000)) }),
     },
-    body: { error: { code, message, retry: adviceOf(code), ...own?.shown } },
+    body: { error: { code, message, retry: adviceOf(code), ...compactedAt(code, own), ...own?.shown } },
   };
+}
+
+function compactedAt(code: ErrorCode, told: Partial<Told> | undefined): Partial<Told> {
+  const compactRevision = told?.compactRevision;
+  return code === 'COMPACTED' && compactRevision !== undefined ? { compactRevision } : {};
 }
 
 /**

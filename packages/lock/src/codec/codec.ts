@@ -173,6 +173,7 @@ export function decodeLockResult(raw: unknown): LockResult {
 }
 
 export function encodeLockQuery(query: LockQuery): unknown[] {
+  if (query.type === 'search' || query.type === 'namespaces') return layout.queryOfKinds.encode(query);
   return query.type !== 'check' && query.allKinds ? layout.queryOfKinds.encode(query) : layout.query.encode(query);
 }
 
@@ -182,6 +183,7 @@ export function decodeLockQuery(raw: unknown): LockQuery {
 
 export function encodeLockQueryResult(result: LockQueryResult): unknown[] {
   if (result.type === 'check') return layout.queryResult.encode(result);
+  if (result.type === 'search' || result.type === 'namespaces') return layout.queryResultOfKinds.encode(result);
   const states = result.type === 'list' ? result.locks : [result.state];
   return states.every(isStateV1) ? layout.queryResult.encode(result) : layout.queryResultOfKinds.encode(result);
 }

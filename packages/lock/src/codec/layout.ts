@@ -90,8 +90,11 @@ type CommandOfKinds =
 type ResultOfKinds =
   | Extract<LockResult, { readonly type: 'refused' | 'capacity' | 'forgotten' | 'revoking' }>
   | (Granted & { readonly keptData: Uint8Array });
-type QueryOfKinds = Extract<LockQuery, { readonly type: 'show' | 'list' }>;
-type QueryResultOfKinds = Extract<LockQueryResult, { readonly type: 'show' | 'list' }>;
+type QueryOfKinds = Exclude<LockQuery, { readonly type: 'check' }>;
+type QueryResultOfKinds = Exclude<LockQueryResult, { readonly type: 'check' }>;
+/** Queries and results that version 1 can express. */
+export type QueryV1 = Extract<LockQuery, { readonly type: 'show' | 'list' | 'check' }>;
+export type QueryResultV1 = Extract<LockQueryResult, { readonly type: 'show' | 'list' | 'check' }>;
 
 const session = struct<SessionRef>({ lease, incarnation: int });
 const owner = struct<Owner>({ session, token: text });
@@ -191,18 +194,18 @@ export const layout = {
       forceRelease: struct({ lock }),
     }),
   ),
-  query: message<LockQuery>(
+  query: message<QueryV1>(
     VERSION,
-    union<LockQuery>({
+    union<QueryV1>({
       show: struct({ lock }),
       list: struct({ namespace: text, prefix: bytes, after: bytes, limit: int }),
       check: struct({ checks: listOf(struct({ lock, version: int })) }),
     }),
   ),
   result: message<ResultV1>(VERSION, resultV1),
-  queryResult: message<LockQueryResult>(
+  queryResult: message<QueryResultV1>(
     VERSION,
-    union<LockQueryResult>({
+    union<QueryResultV1>({
       show: struct({ state: optional(stateV1) }),
       list: struct({ locks: listOf(stateV1), more: bool }),
       check: struct({ current: listOf(bool) }),
@@ -240,8 +243,14 @@ export const layout = {
       union<QueryOfKinds>({
         show: struct({ lock }),
         list: struct({ namespace: text, prefix: bytes, after: bytes, limit: int }),
+        search: struct({
+          ...{ namespace: text, prefix: bytes, after: bytes, limit: int, contains: bytes },
+          kind: optional(literal(['exclusive', 'shared', 'semaphore', 'barrier'])),
+        }),
+        namespaces: struct({ after: text, limit: int }),
       }),
-      (decoded): QueryOfKinds => ({ ...decoded, allKinds: true }),
+      (decoded): QueryOfKinds =>
+        decoded.type === 'show' || decoded.type === 'list' ? { ...decoded, allKinds: true } : decoded,
     ),
   ),
   resultOfKinds: message<ResultOfKinds>(
@@ -259,6 +268,8 @@ export const layout = {
     union<QueryResultOfKinds>({
       show: struct({ state: optional(state) }),
       list: struct({ locks: listOf(state), more: bool }),
+      search: struct({ locks: listOf(state), next: optional(bytes) }),
+      namespaces: struct({ namespaces: listOf(text), more: bool }),
     }),
   ),
   revocation: message<Revocation>(VERSION_OF_KINDS, revocation),

@@ -6,13 +6,13 @@
  *     whole queue. Waiters whose wait is over are skipped, up to QUEUE_PAGES_MAX times as many as are asked for.
  */
 
-import { type Bytes, compareBytes, keyAfter, prefixEnd, unreachable } from '@remora/base';
+import { asBuffer, type Bytes, compareBytes, keyAfter, prefixEnd, type Span, unreachable } from '@remora/base';
 import { sameOwner } from '../identity.ts';
-import { LIST_LIMIT_MAX, LIST_OWNERS_MAX, SHOW_OWNERS_MAX } from '../limits.ts';
+import { LIST_LIMIT_MAX, LIST_OWNERS_MAX, SEARCH_LOOKS_MAX, SHOW_OWNERS_MAX } from '../limits.ts';
 import type { LockView } from '../lock-view.ts';
 import { publicOwner, stateOfHolder } from '../public-owner.ts';
 import { decodeBarrierWaiter } from '../records/barrier-waiter-record.ts';
-import { headKey, LockKeys, lockOfKey, lockSpan, namespaceSpan } from '../records/keys.ts';
+import { headKey, LockKeys, lockOfKey, lockSpan, namespaceSpan, namespacesSpan } from '../records/keys.ts';
 import { forcedRelease, keptData } from '../records/persisted-rows.ts';
 import { decodeHead, type Head, type Hold, positionOf } from '../records/records.ts';
 import { liveRevocation } from '../records/revocation-row.ts';
@@ -26,9 +26,12 @@ import type {
   LockState,
   Owner,
   Revocation,
+  SearchedKind,
   Waiter,
 } from '../types.ts';
 import { byGrant } from './events.ts';
+
+type ListQuery = Extract<LockQuery, { readonly type: 'list' }>;
 
 /** The part of a view that queries use. */
 export type LockReadView = Pick<LockView, 'get' | 'scan' | 'timeMs'>;
@@ -43,6 +46,10 @@ export function queryLocks(view: LockReadView, query: LockQuery): LockQueryResul
       return { type: 'show', state: show(view, query) };
     case 'list':
       return list(view, query);
+    case 'search':
+      return search(view, query);
+    case 'namespaces':
+      return namespaces(view, query);
     case 'check':
       return { type: 'check', current: query.checks.map(({ lock, version }) => isCurrent(view, lock, version)) };
     default:
@@ -157,18 +164,10 @@ function show(view: LockReadView, query: Extract<LockQuery, { readonly type: 'sh
 }
 
 function list(view: LockReadView, query: Extract<LockQuery, { readonly type: 'list' }>): LockQueryResult {
-  const span = namespaceSpan(query.namespace, query.prefix);
+  const { start, end } = listedSpan(query);
   const limit = Math.min(query.limit, LIST_LIMIT_MAX);
   const locks: LockState[] = [];
-  let start = span.start;
-  if (query.after.length > 0) {
-    const next = lockSpan({ namespace: query.namespace, name: query.after }).end;
-    if (compareBytes(next, start) > 0) start = next;
-  }
-  while (compareBytes(start, span.end) < 0) {
-    const row = view.scan(start, span.end, 1)[0]; // K3: the head of the next lock.
-    if (row === undefined) break;
-    start = afterLock(row.key);
+  for (const row of heads(view, start, end)) {
     const head = decodeHead(row.value);
     if (isOver(head)) continue;
     if (locks.length === limit) return { type: 'list', locks, more: true };
@@ -176,6 +175,74 @@ function list(view: LockReadView, query: Extract<LockQuery, { readonly type: 'li
     if (state !== undefined) locks.push(state);
   }
   return { type: 'list', locks, more: false };
+}
+
+/** Looks at names before heads, and at heads before owners. */
+function search(view: LockReadView, query: Extract<LockQuery, { readonly type: 'search' }>): LockQueryResult {
+  const { start, end } = listedSpan(query);
+  const limit = Math.min(query.limit, LIST_LIMIT_MAX);
+  const contains = asBuffer(query.contains);
+  const locks: LockState[] = [];
+  let last: LockId | undefined;
+  let looks = 0;
+  for (const row of heads(view, start, end)) {
+    if (looks++ === SEARCH_LOOKS_MAX || locks.length === limit) return { type: 'search', locks, next: last?.name };
+    last = lockOfKey(row.key);
+    if (!asBuffer(last.name).includes(contains)) continue;
+    const head = decodeHead(row.value);
+    if (!isOfKind(head, query.kind)) continue;
+    const source = { lock: last, head, ownersMax: LIST_OWNERS_MAX, query: { allKinds: true } } as const;
+    const state = stateOf(view, source);
+    if (state !== undefined) locks.push(state);
+  }
+  return { type: 'search', locks, next: undefined };
+}
+
+function isOfKind(head: Head, kind: SearchedKind | undefined): boolean {
+  if (kind === undefined) return true;
+  return kind === 'barrier' ? head.passing > 0 : kindOf(head) === kind;
+}
+
+function kindOf({ capacity, sharers }: Head): LockState['kind'] {
+  return capacity > 0 ? 'semaphore' : sharers > 0 ? 'shared' : 'exclusive';
+}
+
+/** Skips from the first lock of a namespace to the end of the namespace. */
+function namespaces(view: LockReadView, query: Extract<LockQuery, { readonly type: 'namespaces' }>): LockQueryResult {
+  const { end } = namespacesSpan('');
+  const limit = Math.min(query.limit, LIST_LIMIT_MAX);
+  const found: string[] = [];
+  for (let { start } = namespacesSpan(query.after); compareBytes(start, end) < 0; ) {
+    const row = view.scan(start, end, 1)[0];
+    if (row === undefined) break;
+    if (found.length === limit) return { type: 'namespaces', namespaces: found, more: true };
+    const { namespace } = lockOfKey(row.key);
+    found.push(namespace);
+    ({ start } = namespacesSpan(namespace));
+  }
+  return { type: 'namespaces', namespaces: found, more: false };
+}
+
+/** The part of the namespace that a query lists. */
+function listedSpan({ namespace, prefix, after }: Pick<ListQuery, 'namespace' | 'prefix' | 'after'>): Span {
+  const { start, end } = namespaceSpan(namespace, prefix);
+  if (after.length === 0) return { start, end };
+  const next = lockSpan({ namespace, name: after }).end;
+  return { start: compareBytes(next, start) > 0 ? next : start, end };
+}
+
+/** K3. The heads of the locks between two places, in order; `start` is not inside a lock. */
+function* heads(
+  view: LockReadView,
+  start: Bytes,
+  end: Bytes,
+): Generator<{ readonly key: Bytes; readonly value: Bytes }> {
+  for (let from = start; compareBytes(from, end) < 0; ) {
+    const row = view.scan(from, end, 1)[0];
+    if (row === undefined) return;
+    yield row;
+    from = afterLock(row.key);
+  }
 }
 
 function afterLock(key: Bytes): Bytes {
@@ -206,7 +273,7 @@ function stateOf(view: LockReadView, source: Source): LockState | undefined {
   const revocation = liveRevocation(view, keys, head);
   const state: LockState = {
     lock,
-    kind: capacity > 0 ? 'semaphore' : head.sharers > 0 ? 'shared' : 'exclusive',
+    kind: kindOf(head),
     holders,
     holderCount: head.hold === undefined ? head.sharers : 1,
     waiters,

@@ -36,7 +36,7 @@ export function sessionLocks(view: ReadView, lock: LockId, session: SessionRef):
   }
   const upgrade = head.upgrading ? view.get(keys.upgrade()) : undefined;
   if (upgrade === undefined) return found;
-  const { owner, permits } = decodeWaiter(upgrade);
+  const { owner, permits, sinceMs } = decodeWaiter(upgrade);
   const waits = {
     lock,
     ownerId: ownerId(owner.token),
@@ -45,13 +45,14 @@ export function sessionLocks(view: ReadView, lock: LockId, session: SessionRef):
     version: 0,
     depth: 0,
     position: 1,
+    sinceMs,
   } as const;
   return sameSession(owner.session, session) ? [...found, waits] : found;
 }
 
 function held(lock: LockId, { holder, mode, permits }: Hold): SessionLock {
-  const { owner, version, depth } = holder;
-  return { lock, ownerId: ownerId(owner.token), mode, permits, version, depth, position: 0 };
+  const { owner, version, depth, lockTimeMs } = holder;
+  return { lock, ownerId: ownerId(owner.token), mode, permits, version, depth, position: 0, sinceMs: lockTimeMs };
 }
 
 function waiting(
@@ -61,7 +62,7 @@ function waiting(
   const { lock, keys, head, sequence } = at;
   const row = view.get(keys.waiter(sequence));
   if (row === undefined) return [];
-  const { owner, mode, permits } = decodeWaiter(row);
+  const { owner, mode, permits, sinceMs } = decodeWaiter(row);
   const position = positionOf(head, sequence);
-  return [{ lock, ownerId: ownerId(owner.token), mode, permits, version: 0, depth: 0, position }];
+  return [{ lock, ownerId: ownerId(owner.token), mode, permits, version: 0, depth: 0, position, sinceMs }];
 }

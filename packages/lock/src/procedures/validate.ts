@@ -114,6 +114,16 @@ function queryProblem(query: LockQuery): string | undefined {
       );
     case 'check':
       return checksProblem(query.checks);
+    case 'search':
+      return (
+        queryProblem({ ...query, type: 'list' }) ??
+        bytesProblem('contains', query.contains, { min: 0, max: NAME_BYTES_MAX })
+      );
+    case 'namespaces':
+      return (
+        saidProblem('after', query.after, NAMESPACE_BYTES_MAX) ??
+        integerProblem('limit', query.limit, { min: 1, max: LIST_LIMIT_MAX })
+      );
   }
 }
 

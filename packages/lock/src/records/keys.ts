@@ -110,6 +110,12 @@ export function namespaceSpan(namespace: string, prefix: Bytes): Span {
   return { start: key, end: prefixEnd(key) };
 }
 
+/** The span of all locks of the namespaces after this one; empty: of all namespaces. */
+export function namespacesSpan(after: string): Span {
+  const start = after === '' ? Buffer.of(LOCK_SPACE) : namespaceSpan(after, EMPTY_BYTES).end;
+  return { start, end: Buffer.of(LOCK_SPACE + 1) };
+}
+
 /**
  * The first key of the lock to which a key of the lock layer belongs: the place to split a range whose middle is `key`.
  * Undefined for a key of another space.

@@ -22,9 +22,10 @@ import {
   union,
   unionWith,
   variant,
+  yes,
 } from '../schema/kinds.ts';
 import type { Infer, Kind } from '../schema/shape.ts';
-import { KeyValue, KV_RESULT_TYPES, KvResult, RangeOp, Txn } from './kv-types.ts';
+import { KeyValue, KV_RESULT_TYPES, KvEvent, KvResult, RangeOp, Txn } from './kv-types.ts';
 import { OWNER } from './lease-api.ts';
 import {
   LockIdKind,
@@ -93,11 +94,23 @@ export const Query = union('query', 'type', {
     end: field(bytes, 'The key behind the last; empty: to the last.'),
     revision: field(uint, 'Read at this revision; 0: the newest.'),
     bytes: field(uint, 'Stop when the pairs have this many bytes.'),
+    limit: added(maybe(uint, 'Stop after this many pairs.'), { since: '0.1.0', absent: undefined }),
+    keysOnly: added(maybe(yes, 'Return pairs without their values.'), { since: '0.1.0', absent: undefined }),
   }),
   /** How a transaction over several ranges stands, as its record says; changes nothing, unlike a push. */
   txnStatus: variant(43, {
     txnId: field(TxnId, 'The attempt.'),
     primaryKey: field(bytes, 'A routing key of its part 0.'),
+  }),
+  /**
+   * The versions of one key, the newest first, deletions included; none that a compaction has made unreadable. It costs
+   * what it returns, however often the key was changed.
+   */
+  history: variant(44, {
+    key: field(bytes, 'The key.'),
+    before: field(uint, 'Only versions before this revision; 0: from the newest.'),
+    limit: field(uint, 'Stop after this many versions.'),
+    bytes: field(uint, 'Stop when the versions have this many bytes.'),
   }),
   /** The plain keys that belong to this very lease in a range that is not its home. */
   leaseKeys: variant(50, { id: LEASE_ID, incarnation: INCARNATION }),
@@ -175,6 +188,11 @@ export const QUERY_RESULTS = {
     next: field(optional(bytes), 'The key to continue from; absent: the whole span was read.'),
   }),
   txnStatus: variant(43, { outcome: field(TxnState, 'How the transaction stands.') }),
+  history: variant(44, {
+    versions: field(list(KvEvent), 'The newest first.'),
+    more: field(bool, 'There are older ones.'),
+    compactRevision: field(uint, 'The revision of the last compaction.'),
+  }),
   leaseKeys: variant(50, { keys: field(list(bytes), 'The keys.') }),
   /** The grant is the current one, and its holder is asked to release it; another answer to `grantEnd`. */
   grantAsked: variant(51, { revocation: field(RevocationKind, 'The request.') }),

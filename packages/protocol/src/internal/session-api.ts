@@ -46,6 +46,11 @@ const SessionLockKind: Kind<SessionLock> = struct('session lock', {
   version: field(uint, 'Of the grant; 0 while it waits.'),
   depth: field(uint, 'Of the grant; 0 while it waits.'),
   position: field(uint, 'In the queue; 0 when it holds.'),
+  sinceMs: added(field(ms, 'Wall time of the grant, or of joining the queue; 0: it is not known.'), {
+    since: '0.1.0',
+    absent: 0,
+    skippable: 'an answer',
+  }),
 });
 
 export const SESSION_QUERIES = {

@@ -101,6 +101,8 @@ export const QUERIES: readonly Query[] = [
   { type: 'grantEnd', lock, version: 12, session: owner.session, known: 0 },
   { type: 'closedRevision', revision: 70 },
   { type: 'scan', key, end: utf8('p'), revision: 70, bytes: 4_096 },
+  { type: 'scan', key, end: utf8(''), revision: 0, bytes: 1, limit: 10, keysOnly: true },
+  { type: 'history', key, before: 70, limit: 10, bytes: 4_096 },
   { type: 'status' },
 ];
 
@@ -214,6 +216,7 @@ const SESSION_LOCK = {
   lock: { namespace: 'n', name: Buffer.from([0, 255]) },
   ownerId: 't',
   permits: 2,
+  sinceMs: 0,
   depth: 1,
   position: 0,
 };

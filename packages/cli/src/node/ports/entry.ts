@@ -1,6 +1,7 @@
 import { OUTPUT_LIMITS, OutputBudget } from '@remora/base';
 import type { MetricsRegistry } from '@remora/base/node';
 import {
+  AdminApi,
   AuthAdmin,
   adminService,
   authService,
@@ -20,17 +21,21 @@ import {
   type PipeService,
 } from '@remora/gateway';
 import { pipeFrameBytesMax } from '@remora/protocol';
+import { consoleDirectory } from '../../console-directory.ts';
 import { CommandError } from '../../exit-codes.ts';
 import { httpNames, inputLimitsOf } from '../../node-options.ts';
 import { clientTlsMode } from '../../tls-options.ts';
 import { VERSION } from '../../version.ts';
 import { authMetrics } from '../auth-metrics.ts';
+import { readConsoleFiles } from '../console/console-files.ts';
+import { consoleHandler } from '../console/console-handler.ts';
 import { nodeMetrics } from '../node-metrics.ts';
 import type { EntryDeps, NodeEntry } from '../platform.ts';
 import {
   API_LIMITS,
   HEALTH_LIMITS,
   type HttpConnections,
+  type HttpHandler,
   type Report,
   type RunningHttpServer,
   serveHttpConnections,
@@ -47,6 +52,7 @@ export class Entry implements NodeEntry {
   readonly #tls: NodeTls;
   readonly #etcd: EtcdApi;
   readonly #auth: AuthAdmin;
+  readonly #admin: AdminApi;
   #server: ClientServer | undefined;
   #pipe: PipeService | undefined;
   #endpoint: HttpEndpoint | undefined;
@@ -65,6 +71,7 @@ export class Entry implements NodeEntry {
     const { known, authenticator, audit } = deps;
     const auth = new AuthAdmin({ calls, known, authenticator, random, audit, backend, logger });
     this.#auth = auth;
+    this.#admin = new AdminApi(deps);
     const node = { master, dialer, auth, conditions: () => health.conditions(), program: VERSION };
     // While both are allowed, etcd clients that learn endpoints may be without TLS.
     const scheme = clientTlsMode(options) === 'tls' ? 'https' : 'http';
@@ -78,7 +85,7 @@ export class Entry implements NodeEntry {
   }
 
   async #startClients(): Promise<void> {
-    const { options, clock, random, logger, backend, admission, master, dialer, nodes, health, known } = this.#deps;
+    const { options, clock, random, logger, backend, admission, health } = this.#deps;
     const identification = this.#deps.authenticator;
     const { requestBytesMax, txnOpsMax } = options;
     const requestLimits = { requestBytesMax, txnOpsMax };
@@ -97,8 +104,7 @@ export class Entry implements NodeEntry {
     server.add(...etcdServices(this.#etcd, server.guard));
     server.add(healthService({ clock, isReady: () => health.readiness().ready }, server.guard));
     server.add(lockService({ backend, random }, server.guard));
-    const admin = { backend, clock, random, master, dialer, nodes, health, known, auth: this.#auth };
-    server.add(adminService(admin, server.guard));
+    server.add(adminService({ api: this.#admin, auth: this.#auth, backend }, server.guard));
     server.add(authService(this.#auth, server.guard));
     server.addFrames(this.#pipe);
     server.addHttp((socket) => this.#clientHttp?.take(socket));
@@ -118,7 +124,7 @@ export class Entry implements NodeEntry {
     const onMalformed = (): void => admission.countMalformed('http');
     if (options.roles.includes('gateway'))
       this.#endpoint = createHttpEndpoint({
-        ...{ ...this.#deps, etcd: this.#etcd, requestBytesMax: options.requestBytesMax },
+        ...{ ...this.#deps, admin: this.#admin, etcd: this.#etcd, requestBytesMax: options.requestBytesMax },
         identification: this.#deps.authenticator,
         ...{ onMalformed, onWaitRefused: admission.countWait },
       });
@@ -138,7 +144,7 @@ export class Entry implements NodeEntry {
     };
     const health = { listen: options.healthListen, flag: '--health-listen', limits: HEALTH_LIMITS };
     this.#http.push(await startHttpServer({ ...both, ...health }));
-    const handlers = this.#endpoint === undefined ? [] : [this.#endpoint];
+    const handlers = this.#endpoint === undefined ? [] : [this.#endpoint, ...this.#console()];
     const api = { ...both, limits: API_LIMITS, handlers, output };
     this.#http.push(
       await startHttpServer({
@@ -150,6 +156,15 @@ export class Entry implements NodeEntry {
     );
     this.#clientHttp = serveHttpConnections(api);
     this.#http.push(this.#clientHttp);
+  }
+
+  #console(): readonly HttpHandler[] {
+    const { options, logger } = this.#deps;
+    if (options.console === 'off') return [];
+    const directory = consoleDirectory();
+    if (directory !== undefined) return [consoleHandler(readConsoleFiles(directory))];
+    logger.warn({}, 'the files of the console are missing, so browsers do not find it; npm run build makes them');
+    return [];
   }
 
   /** 503 only if another node would serve better; the body lists all problems (health.ts NH2). */

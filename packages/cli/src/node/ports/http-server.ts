@@ -67,8 +67,13 @@ export interface Report {
 
 /** Serves some paths: the JSON interface, the console. */
 export interface HttpHandler {
-  /** Each begins with a slash; a path that also ends with one stands for everything below it: `/v1/`. */
+  /** Each begins with a slash; a path that also ends with one stands for everything below it: `/v1/`. `/` is only itself. */
   readonly paths: readonly string[];
+  /**
+   * Its answers to GET are the same for everybody and hold nothing of the cluster, so links of other sites may lead
+   * there, as those between the consoles of two gateways do. Default: false.
+   */
+  readonly isPublic?: boolean;
   handle(request: IncomingMessage, response: ServerResponse): void | Promise<void>;
 }
 
@@ -217,11 +222,13 @@ export const OWN_PATHS = ['/health', '/ready', '/metrics'];
 async function serve(options: HttpServices, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { headers, headersDistinct, url: target = '' } = request;
   const site = headers['sec-fetch-site'];
-  const head = { target, hosts: headersDistinct.host ?? [], origin: headers.origin, site: site?.toString() };
+  const path = target.split('?', 1)[0] ?? '/';
+  const handler = options.handlers?.find(({ paths }) => paths.some((served) => isServed(path, served)));
+  const isOpen = handler?.isPublic === true && (request.method === 'GET' || request.method === 'HEAD');
+  const from = isOpen ? undefined : site?.toString();
+  const head = { target, hosts: headersDistinct.host ?? [], origin: headers.origin, site: from };
   const refusal = requestRefusal(head, options.names);
   if (refusal !== undefined) return sendRefusal(refusal, response); // H4
-  const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
-  const handler = options.handlers?.find(({ paths }) => paths.some((served) => isServed(path, served)));
   if (handler !== undefined) return handler.handle(request, response);
   if (!OWN_PATHS.includes(path)) return sendNotFound(options, path, response);
   if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -239,7 +246,7 @@ async function serve(options: HttpServices, request: IncomingMessage, response: 
 }
 
 function isServed(path: string, served: string): boolean {
-  return served.endsWith('/') ? `${path}/`.startsWith(served) : path === served;
+  return served.endsWith('/') && served !== '/' ? `${path}/`.startsWith(served) : path === served;
 }
 
 function sendRefusal(refusal: ServiceError, response: ServerResponse): void {

@@ -11,6 +11,8 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   REQUEST_TOO_LARGE: 'the request is larger than `--request-bytes-max`',
   COMPACTED: 'the revision is compacted: read the present state and continue from there',
   FUTURE_REVISION: 'the revision does not exist yet',
+  KEY_NOT_FOUND: 'there is no such key (HTTP API)',
+  KEY_CHANGED: 'the key is not as the condition of the change says: nothing was written (HTTP API)',
   LEASE_NOT_FOUND: 'the lease has ended or never existed',
   LEASE_EXISTS: 'a lease with this id exists',
   LEASE_TTL_TOO_LARGE: 'the TTL of the lease is too large',

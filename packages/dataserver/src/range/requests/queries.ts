@@ -3,6 +3,7 @@ import { type GrantNews, grantNews, type LockId, type Owner, ownerStatus, queryL
 import type { Epoch, LeaseInfo, Query, QueryResult } from '@remora/protocol';
 import { intersection } from '../../state/bounds.ts';
 import { KvChanges, NO_LOCKS } from '../../state/kv/kv-changes.ts';
+import { readHistory } from '../../state/kv/kv-history.ts';
 import {
   checkReadRevision,
   fetchAll,
@@ -234,6 +235,8 @@ export class Queries {
       }
       case 'scan':
         return this.#scan(query, done);
+      case 'history':
+        return this.#history(query, done);
       case 'leaseKeepAlive': {
         const { id, incarnation } = query;
         return this.#deps.keeper.renew({ id, incarnation, receivedMs }, (error, lease) => {
@@ -285,6 +288,18 @@ export class Queries {
       .finally(() => view.release())
       .then(
         (page) => done(undefined, { type: 'scan', ...page }, revision),
+        (error: unknown) => done(toServiceError(error), undefined),
+      );
+  }
+
+  /** Reads over a view of this moment, like other reads (Q1). */
+  #history(query: Extract<Query, { type: 'history' }>, done: QueryDone): void {
+    const { revision, compactRevision } = this.#context.state;
+    const view = this.#deps.engine.view();
+    readHistory(view, query, compactRevision)
+      .finally(() => view.release())
+      .then(
+        (page) => done(undefined, { type: 'history', ...page, compactRevision }, revision),
         (error: unknown) => done(toServiceError(error), undefined),
       );
   }

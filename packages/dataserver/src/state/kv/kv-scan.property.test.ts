@@ -33,7 +33,14 @@ async function scanned(
     revision,
     pageBytes,
     rangeEnd,
-  }: { readonly revision: number; readonly pageBytes: number; readonly rangeEnd: string },
+    ...more
+  }: {
+    readonly revision: number;
+    readonly pageBytes: number;
+    readonly rangeEnd: string;
+    readonly limit?: number;
+    readonly keysOnly?: true;
+  },
 ): Promise<{ kvs: readonly KeyValue[]; last: Uint8Array | undefined }> {
   const end = rangeEnd === '' ? EMPTY_BYTES : Buffer.concat([Buffer.of(3), bytes(rangeEnd)]);
   const bounds = boundsOf({ start: DESCRIPTOR.start, end });
@@ -42,7 +49,7 @@ async function scanned(
   let key = span.key;
   try {
     for (let pages = 0; pages < 200; pages++) {
-      const page = await scanPlainKeys(view, { key, end: span.end, revision, bytes: pageBytes }, bounds);
+      const page = await scanPlainKeys(view, { key, end: span.end, revision, bytes: pageBytes, ...more }, bounds);
       kvs.push(...page.kvs);
       const atRangeEnd = page.next !== undefined && rangeEnd !== '' && Buffer.compare(page.next, bytes(rangeEnd)) >= 0;
       if (page.next === undefined || atRangeEnd) return { kvs, last: page.next };
@@ -88,4 +95,16 @@ test('a scan ends where the range ends, and says that there may be more', async 
   expect(last).toEqual(bytes('b'));
   const within = await scanned(bed, { key: EMPTY_BYTES, end: bytes('b') }, options);
   expect(within.last).toBeUndefined();
+});
+
+test('a scan of a number of keys returns so many at most, without their values if it only asks for keys', async () => {
+  const bed = await filled(KEYS.map((key) => ({ key, length: 20, deleted: false })));
+  const everything = { key: EMPTY_BYTES, end: EMPTY_BYTES };
+  const view = bed.engine.view();
+  const query = { ...everything, revision: 0, bytes: 10_000, limit: 4, keysOnly: true } as const;
+  const page = await scanPlainKeys(view, query, boundsOf({ start: DESCRIPTOR.start, end: EMPTY_BYTES }));
+  view.release();
+  expect(page.kvs.map(({ value }) => value.length)).toEqual([0, 0, 0, 0]);
+  const { kvs } = await scanned(bed, everything, { revision: 0, pageBytes: 10_000, rangeEnd: '', limit: 1 });
+  expect(kvs.map(({ value }) => value.length)).toEqual(KEYS.map(() => 20));
 });

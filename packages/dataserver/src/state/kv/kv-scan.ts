@@ -1,4 +1,4 @@
-import { type Bytes, copyBytes, type EngineView, equalBytes } from '@remora/base';
+import { type Bytes, copyBytes, EMPTY_BYTES, type EngineView, equalBytes } from '@remora/base';
 import type { KeyValue, Query } from '@remora/protocol';
 import { lowerEnd, type RangeBounds } from '../bounds.ts';
 import { VersionReader } from './kv-versions.ts';
@@ -19,7 +19,14 @@ export interface ScanPage {
  */
 export async function scanPlainKeys(
   view: EngineView,
-  { key, end, revision, bytes }: Omit<Extract<Query, { type: 'scan' }>, 'type'>,
+  {
+    key,
+    end,
+    revision,
+    bytes,
+    limit = Number.POSITIVE_INFINITY,
+    keysOnly,
+  }: Omit<Extract<Query, { type: 'scan' }>, 'type'>,
   bounds: Pick<RangeBounds, 'keys'>,
 ): Promise<ScanPage> {
   const span = { key, end: lowerEnd(end, bounds.keys?.end ?? end) };
@@ -29,12 +36,13 @@ export async function scanPlainKeys(
     for (let room = bytes, looked = 0; ; ) {
       const next = await reader.nextKey();
       if (next === undefined) return { kvs, next: equalBytes(span.end, end) ? undefined : span.end };
-      if (room <= 0 || looked >= ROWS_MAX) return { kvs, next: copyBytes(next) };
+      if (room <= 0 || looked >= ROWS_MAX || kvs.length >= limit) return { kvs, next: copyBytes(next) };
       const versions = await reader.versionsOf(next);
       looked += versions.length;
       const newest = versions.findLast((version) => revision === 0 || version.revision <= revision);
       if (newest === undefined || isDeletion(newest.row)) continue;
-      const kv = toKeyValue(copyBytes(next), decodeVersion(newest.row));
+      const found = toKeyValue(copyBytes(next), decodeVersion(newest.row));
+      const kv = keysOnly ? { ...found, value: EMPTY_BYTES } : found;
       kvs.push(kv);
       room -= kv.key.length + kv.value.length;
     }

@@ -1,15 +1,8 @@
-import { ref, SCHEMAS, type Schema } from './schemas.ts';
-
-interface Operation {
-  readonly id: string;
-  readonly summary: string;
-  readonly description?: string;
-  readonly query?: readonly Schema[];
-  readonly body?: keyof typeof SCHEMAS;
-  readonly answer: keyof typeof SCHEMAS | Schema | 'events';
-  /** Statuses of errors and their meaning for this operation, beside those that every operation may return. */
-  readonly errors?: Readonly<Record<number, string>>;
-}
+import { CLUSTER_OPERATIONS } from './cluster-operations.ts';
+import { KV_OPERATIONS } from './kv-operations.ts';
+import { type Operation, type Operations, queryParameter, type Stream } from './operation.ts';
+import { JSON_LINES, type Schema } from './parts.ts';
+import { ref, SCHEMAS } from './schemas.ts';
 
 const TAKEN = { 423: 'Another owner holds it (LOCK_BUSY), or held it for the whole time to wait (LOCK_TIMEOUT).' };
 const GONE = { 410: 'The session has ended (SESSION_EXPIRED).' };
@@ -24,7 +17,7 @@ const EVERYWHERE: Readonly<Record<number, string>> = {
 };
 const WITH_BODY: Readonly<Record<number, string>> = {
   413: 'The body is too large (REQUEST_TOO_LARGE).',
-  415: 'The content type is not application/json (INVALID_ARGUMENT).',
+  415: 'The content type is not the one of the call: application/json, or application/jsonl (INVALID_ARGUMENT).',
 };
 
 const EVENTS =
@@ -34,7 +27,18 @@ const EVENTS =
 const LOCK = '/v1/locks/{namespace}/{name}';
 const SESSION = '/v1/sessions/{session}';
 
-const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> = {
+const LOCK_EVENTS: Stream = {
+  events: {
+    begin: ref('EventBegin'),
+    state: ref('EventState'),
+    live: ref('EventLive'),
+    events: ref('EventEvents'),
+    // The last one: the caller may not watch these locks any more.
+    error: ref('Error'),
+  },
+};
+
+const OPERATIONS: Operations = {
   [`${LOCK}/acquire`]: {
     post: {
       id: 'acquireLock',
@@ -171,7 +175,7 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
       id: 'watchLock',
       summary: 'Watches a lock, as server-sent events.',
       description: EVENTS,
-      answer: 'events',
+      answer: LOCK_EVENTS,
     },
   },
   '/v1/events/{namespace}': {
@@ -180,7 +184,7 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
       summary: 'Watches all locks whose names start with a prefix, as server-sent events.',
       description: EVENTS,
       query: [queryParameter('prefix', 'Default: all locks of the namespace.', { type: 'string' })],
-      answer: 'events',
+      answer: LOCK_EVENTS,
     },
   },
   [LOCK]: {
@@ -263,6 +267,8 @@ const OPERATIONS: Readonly<Record<string, Readonly<Record<string, Operation>>>> 
       answer: 'Closed',
     },
   },
+  ...KV_OPERATIONS,
+  ...CLUSTER_OPERATIONS,
   '/openapi.json': {
     get: { id: 'openapi', summary: 'This document.', answer: { type: 'object', description: 'OpenAPI 3.1.' } },
   },
@@ -272,13 +278,19 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   namespace: 'Separates users of one cluster; other clients use "default" by default.',
   name: 'Any bytes, percent-encoded: a / is %2F.',
   session: 'The session id, as it was answered.',
+  node: 'The id of a node.',
+  range: 'The id of a range.',
+  operator: 'The id of an operator.',
+  scheduler: 'The name of a scheduler.',
+  setting: 'The name of a setting.',
+  key: 'Any bytes, percent-encoded: a / is %2F.',
 };
 
 /** The OpenAPI document of the JSON API. */
 export const OPENAPI = {
   openapi: '3.1.0',
   info: {
-    title: 'Remora locks over HTTP',
+    title: 'Remora over HTTP',
     version: '1.0.0',
     description:
       'For shell scripts, and languages without an SDK. Times in answers are in ms. Bodies are application/json. ' +
@@ -303,17 +315,18 @@ export const OPENAPI = {
   security: [{ password: [] }, { token: [] }, { certificate: [] }, {}],
 };
 
-function operation(path: string, { id, summary, description, query = [], body, answer, errors }: Operation): Schema {
+function operation(path: string, described: Operation): Schema {
+  const { id, summary, description, query = [], body, bodyLines, answer, errors } = described;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
     ...{ name, in: 'path', required: true, schema: { type: 'string' } },
     description: PARAMETERS[name],
   }));
-  const failures = { ...EVERYWHERE, ...(body === undefined ? {} : WITH_BODY), ...errors };
+  const failures = { ...EVERYWHERE, ...((body ?? bodyLines) ? WITH_BODY : {}), ...errors };
   return {
     ...{ operationId: id, summary },
     ...(description === undefined ? {} : { description }),
     ...(inPath.length + query.length === 0 ? {} : { parameters: [...inPath, ...query] }),
-    ...(body === undefined ? {} : { requestBody: { required: true, content: json(ref(body)) } }),
+    ...bodyOf(described),
     responses: {
       200: { description: 'Done.', content: contentOf(answer) },
       ...Object.fromEntries(
@@ -323,22 +336,22 @@ function operation(path: string, { id, summary, description, query = [], body, a
   };
 }
 
-function contentOf(answer: Operation['answer']): Schema {
-  if (answer !== 'events') return json(typeof answer === 'string' ? ref(answer) : answer);
-  const data = {
-    begin: ref('EventBegin'),
-    state: ref('EventState'),
-    live: ref('EventLive'),
-    events: ref('EventEvents'),
-    // The last one: the caller may not watch these locks any more.
-    error: ref('Error'),
-  };
-  // OpenAPI 3.1 cannot describe the data of each event.
-  return { 'text/event-stream': { schema: { type: 'string' }, 'x-event-data': data } };
+function bodyOf({ body, bodyLines }: Operation): Schema {
+  if (body !== undefined) return { requestBody: { required: true, content: json(ref(body)) } };
+  if (bodyLines === undefined) return {};
+  return { requestBody: { required: true, content: { [JSON_LINES]: { schema: ref(bodyLines) } } } };
 }
 
-function queryParameter(name: string, description: string, schema: Schema): Schema {
-  return { name, in: 'query', description, schema };
+function contentOf(answer: Operation['answer']): Schema {
+  if (typeof answer === 'string') return json(ref(answer));
+  if (!isStream(answer)) return json(answer);
+  if ('lines' in answer) return { [JSON_LINES]: { schema: ref(answer.lines) } };
+  // OpenAPI 3.1 cannot describe the data of each event.
+  return { 'text/event-stream': { schema: { type: 'string' }, 'x-event-data': answer.events } };
+}
+
+function isStream(answer: Schema | Stream): answer is Stream {
+  return 'events' in answer || 'lines' in answer;
 }
 
 function json(schema: Schema): Schema {

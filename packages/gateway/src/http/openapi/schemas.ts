@@ -20,62 +20,15 @@ import {
 } from '@remora/lock';
 import { REQUEST_ID_MAX } from '../../lock/lock-requests.ts';
 import { TOKEN_LENGTH_MIN, TTL_MAX_MS, TTL_MIN_MS, WAIT_MAX_MS } from '../acquire-request.ts';
-
-/** As much of JSON Schema as is used here. */
-export interface Schema {
-  readonly [keyword: string]: unknown;
-}
+import { CLUSTER_SCHEMAS } from './cluster-schemas.ts';
+import { KV_ERROR_FIELDS, KV_SCHEMAS } from './kv-schemas.ts';
+import { answer, bytes, count, duration, event, object, refTo, type Schema, text } from './parts.ts';
 
 export function ref(name: keyof typeof SCHEMAS): Schema {
-  return { $ref: `#/components/schemas/${name}` };
+  return refTo(name);
 }
 
 const VERSION_MAX = Number.MAX_SAFE_INTEGER;
-
-function object(properties: Readonly<Record<string, Schema>>, required: readonly string[] = []): Schema {
-  return { type: 'object', properties, required, additionalProperties: false };
-}
-
-/** An answer whose `properties` are always present. */
-function answer(properties: Readonly<Record<string, Schema>>, optional: readonly string[] = []): Schema {
-  return object(
-    properties,
-    Object.keys(properties).filter((name) => !optional.includes(name)),
-  );
-}
-
-function event(types: string, properties: Readonly<Record<string, Schema>>): Schema {
-  return answer({ type: { type: 'string', enum: types.split(', ') }, ...properties });
-}
-
-function text(description: string, more: Schema = {}): Schema {
-  return { type: 'string', description, ...more };
-}
-
-function count(description: string, more: Schema = {}): Schema {
-  return { type: 'integer', minimum: 0, description, ...more };
-}
-
-function duration(description: string, { min, max }: { readonly min: number; readonly max: number }): Schema {
-  return {
-    description,
-    oneOf: [
-      { type: 'string', pattern: '^(0|(\\d+(\\.\\d+)?(ms|s|m|h|d))+)$', examples: ['5s', '1m30s', '250ms'] },
-      { type: 'number', minimum: min, maximum: max, description: 'In milliseconds.' },
-    ],
-  };
-}
-
-function bytes(description: string, more: Schema = {}): Schema {
-  return {
-    description,
-    ...more,
-    oneOf: [
-      { type: 'string', description: 'Text, sent as its UTF-8 bytes.' },
-      object({ base64: { type: 'string', contentEncoding: 'base64' } }, ['base64']),
-    ],
-  };
-}
 
 const session = text('The id of a session. Opaque.', { pattern: '^[0-9a-f]+\\.[0-9]+$' });
 const token = text('The secret of the owner: unique for each acquire, and never shown to other clients.', {
@@ -188,6 +141,7 @@ const waitForOthers = duration('How long to wait for others to release or leave.
 const HOLDER: Schema = { $ref: '#/components/schemas/Holder' };
 
 export const SCHEMAS = {
+  ...CLUSTER_SCHEMAS,
   Acquire: object({
     ttl,
     wait: duration('How long to wait in the queue while others hold the lock. Default: not at all.', {
@@ -388,6 +342,7 @@ export const SCHEMAS = {
       event('recorded', { forced: { oneOf: [forced, { type: 'null' }] } }),
     ],
   },
+  ...KV_SCHEMAS,
   Error: answer({
     error: {
       ...answer(
@@ -401,8 +356,9 @@ export const SCHEMAS = {
               'no: the call would be refused again; same: repeat it unchanged, at any node; later: repeat it after a pause.',
           },
           holder: { $ref: '#/components/schemas/Holder' },
+          ...KV_ERROR_FIELDS,
         },
-        ['holder'],
+        ['holder', ...Object.keys(KV_ERROR_FIELDS)],
       ),
     },
   }),

@@ -1,28 +1,28 @@
-import type { PlainNeed } from '@remora/auth';
 import { admin } from '@remora/protocol/remora';
-import { AdminApi, type AdminApiDeps, asUnary } from '../../admin/admin-api.ts';
+import { type AdminApi, asUnary } from '../../admin/admin-api.ts';
+import { ADMINISTERS, CHECKS, LOOKS, RESCUES } from '../../admin/admin-needs.ts';
 import { UsersApi } from '../../admin/users-api.ts';
 import type { AuthAdmin } from '../../authorisation/auth-admin.ts';
+import type { Backend } from '../../backend.ts';
 import type { CallInfo } from '../../calls.ts';
 import { remoraStatus } from '../../etcd/errors.ts';
 import type { CallGuard } from './call-guard.ts';
 import { type GrpcService, grpcService } from './service.ts';
 
-const ADMINISTERS: readonly PlainNeed[] = [{ type: 'root', what: 'administer the cluster' }];
-const LOOKS: readonly PlainNeed[] = [{ type: 'root', what: 'look at the cluster', looks: true }];
-/** To see what is wrong, and to recover, when the masters are lost. */
-const RESCUES: readonly PlainNeed[] = [{ type: 'root', what: 'administer the cluster', withoutMasters: true }];
-const CHECKS: readonly PlainNeed[] = [{ type: 'root', what: 'look at the cluster', withoutMasters: true, looks: true }];
+interface AdminServiceDeps {
+  readonly api: AdminApi;
+  readonly auth: AuthAdmin;
+  readonly backend: Pick<Backend, 'check'>;
+}
 
 /** `remora.v1.Admin`, to be added to a gRPC server. */
-export function adminService(deps: AdminApiDeps & { readonly auth: AuthAdmin }, guard: CallGuard): GrpcService {
-  const api = new AdminApi(deps);
+export function adminService({ api, auth, backend }: AdminServiceDeps, guard: CallGuard): GrpcService {
   // Every method is the root's, before anything is done or looked up.
   const unaryOf =
     (of: object, needs = ADMINISTERS) =>
     <Request, Response>(work: (request: Request, call: CallInfo) => Promise<Response>) =>
       guard.unary<Request, Response>((request, call, done) => {
-        deps.backend.check(call.principal, needs, work.name);
+        backend.check(call.principal, needs, work.name);
         return asUnary<Request, Response>(work.bind(of))(request, call, done);
       }, remoraStatus);
   const { steering, recovery } = api;
@@ -30,7 +30,7 @@ export function adminService(deps: AdminApiDeps & { readonly auth: AuthAdmin }, 
   const acts = unaryOf(api);
   const steers = unaryOf(steering);
   const looksAtSteering = unaryOf(steering, LOOKS);
-  const users = new UsersApi(deps.auth);
+  const users = new UsersApi(auth);
   return grpcService(admin.AdminService, {
     listNodes: looks(api.listNodes),
     listRanges: looks(api.listRanges),

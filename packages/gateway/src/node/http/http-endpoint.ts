@@ -16,14 +16,19 @@ import type { SeenRevision } from '../../calls.ts';
 import type { EtcdApi } from '../../etcd/etcd-api.ts';
 import { jsonError } from '../../etcd/json/json-errors.ts';
 import { JsonGateway } from '../../etcd/json/json-gateway.ts';
-import type { ApiAnswer, EventSource, EventStream, LineStream } from '../../http/api-types.ts';
+import type { ApiAnswer, ApiRequest, EventSource, EventStream, LineStream } from '../../http/api-types.ts';
 import { HttpApi, type HttpApiDeps } from '../../http/http-api.ts';
+import { JSON_LINES } from '../../http/openapi/parts.ts';
 import { errorAnswer, type HttpDetails } from '../../http/statuses.ts';
 import { WaitSlots } from '../../routing/calls/wait-slots.ts';
 import { httpPrincipal } from './http-principal.ts';
 
 /** The largest request is a check of a thousand versions. */
 const BODY_BYTES_MAX = 256 * 1024;
+/** `/v1/kv/…`, `/v1/kv-import`. */
+const KEYS_PATH = '/v1/kv';
+/** Lines of one body; a call may take fewer. */
+const LINES_MAX = 10_000;
 /**
  * Calls and streams at a time: fewer than the connections that a server accepts, which leaves room for health checks.
  */
@@ -99,7 +104,7 @@ export interface HttpEndpoint {
 /**
  * The JSON API over HTTP.
  *
- * HE1. A body has at most `BODY_BYTES_MAX` bytes, and is JSON by its type, which a form of a web page cannot send;
+ * HE1. A body has at most `BODY_BYTES_MAX` bytes, one with values of keys as many as etcd's gateway takes, and is JSON by its type, which a form of a web page cannot send;
  *      for etcd's gateway, see HE6. The server has refused pages of other sites by then (`request-guard.ts`); there
  *      are no CORS headers, so none reads an answer. All incomplete bodies together have `UNFINISHED_BYTES_MAX`, and
  *      those of one address a share of it. Above that, the body that started first is ended, of that address or of
@@ -204,11 +209,11 @@ async function answerOf(parts: Parts, request: IncomingMessage, call: Call): Pro
     const hasBody = method === 'POST' || method === 'PUT';
     const [principal, body] = await Promise.all([
       httpPrincipal(request, parts.identification),
-      hasBody ? readJson(request, parts.unfinished) : undefined, // HE7
+      hasBody ? readJson(request, parts) : undefined, // HE7
     ]);
     call.begin();
-    const trace = traceOf(request);
-    return await parts.api.handle({ method, target, body, signal: call.signal, principal, trace });
+    const about = { principal, trace: traceOf(request), lastEventId: headerText(request, 'last-event-id') };
+    return await parts.api.handle({ method, target, ...body, signal: call.signal, ...about });
   } catch (error) {
     return refusalOf(request, toServiceError(error));
   }
@@ -240,8 +245,13 @@ async function etcdAnswerOf(
 }
 
 /** Node joins a header that is there twice; such a list is no trace context. */
-function traceOf({ headers: { traceparent } }: IncomingMessage): string | undefined {
-  return typeof traceparent === 'string' ? traceparent : undefined;
+function traceOf(request: IncomingMessage): string | undefined {
+  return headerText(request, 'traceparent');
+}
+
+function headerText({ headers }: IncomingMessage, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' ? value : undefined;
 }
 
 const ETCD_PATHS_SERVED = ['/v3/', '/version'] as const;
@@ -275,19 +285,31 @@ function grpcTimeoutMs(header: string | readonly string[] | undefined): number |
 }
 
 /** HE1 */
-async function readJson(request: IncomingMessage, unfinished: InputBudget): Promise<unknown> {
+async function readJson(
+  request: IncomingMessage,
+  { unfinished, etcd }: Parts,
+): Promise<Pick<ApiRequest, 'body' | 'lines'>> {
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
-  if (type !== 'application/json') {
+  const isLines = type === JSON_LINES || type === 'application/x-ndjson';
+  if (type !== 'application/json' && !isLines) {
     throw refused(415, 'the body is application/json: curl --json, or -H "content-type: application/json"');
   }
-  const bytes = await readBody(request, unfinished, BODY_BYTES_MAX);
-  if (bytes.length === 0) return undefined;
+  // A body with a value is as large as one of etcd's gateway.
+  const bytesMax = (request.url ?? '').startsWith(KEYS_PATH) ? etcd.bodyBytesMax : BODY_BYTES_MAX;
+  const bytes = await readBody(request, unfinished, bytesMax);
   const text = textOf(bytes);
+  if (!isLines) return bytes.length === 0 ? {} : { body: parsed(text, 'the body') };
+  const lines = text.split('\n', LINES_MAX + 1);
+  if (lines.length > LINES_MAX) throw refused(413, `the body has more than ${LINES_MAX} lines: split it`);
+  return { lines: lines.flatMap((line, i) => (line.trim() === '' ? [] : [parsed(line, `line ${i + 1}`)])) };
+}
+
+function parsed(text: string, what: string): unknown {
   try {
     return parseBoundedJson(text);
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
-    throw new ServiceError('INVALID_ARGUMENT', `the body is not JSON: ${cause.message}`, { cause });
+    throw new ServiceError('INVALID_ARGUMENT', `${what} is not JSON: ${cause.message}`, { cause });
   }
 }
 
@@ -344,7 +366,7 @@ function refused(httpStatus: number, message: string): ServiceError {
   return new ServiceError('INVALID_ARGUMENT', message, { details: { httpStatus } satisfies HttpDetails });
 }
 
-/** Server-sent events (WHATWG HTML, 9.2). They have no ids: a client that reconnects gets the states again. */
+/** Server-sent events (WHATWG HTML, 9.2). Those of locks have no ids: a client that reconnects gets the states again. */
 function tell(
   response: ServerResponse,
   events: EventStream,
@@ -355,7 +377,7 @@ function tell(
   // HE5.
   const send = (text: string): boolean => response.writableEnded || response.write(text);
   const source = events({
-    write: (event, data) => (send(eventText(event, data)) ? 0 : response.writableLength),
+    write: (event, data, id) => (send(eventText(event, data, id)) ? 0 : response.writableLength),
     end: (event, data) => {
       send(eventText(event, data));
       response.end();
@@ -378,8 +400,8 @@ function tell(
   });
 }
 
-function eventText(event: string, data: unknown): string {
-  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+function eventText(event: string, data: unknown, id?: number): string {
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
 /** HE4, HE5. The head is sent with the first line, as an error before it has a status of its own. */

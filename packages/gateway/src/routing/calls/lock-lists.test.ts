@@ -33,7 +33,7 @@ const lockNamed = (name: string): LockState => ({
 async function list(borders: readonly string[], query: Partial<ListQuery>, stale: readonly number[] = []) {
   const asked: string[] = [];
   let asks = 0;
-  const { locks, more } = await listLocks(
+  const { result } = await listLocks(
     { ...QUERY, ...query },
     {
       async routesOf({ start, end }) {
@@ -61,6 +61,8 @@ async function list(borders: readonly string[], query: Partial<ListQuery>, stale
       pause: async () => {},
     },
   );
+  if (result.type !== 'list') throw new Error('locks are listed');
+  const { locks, more } = result;
   return { names: locks.map(({ lock }) => Buffer.from(lock.name).toString()).join(''), more, asked };
 }
 
@@ -88,7 +90,7 @@ test('a range that is not what it was is looked for again', async () => {
 
 test('a range that others were merged into meanwhile is asked in their place, and lists each lock once', async () => {
   const asked: string[] = [];
-  const { locks, more } = await listLocks(QUERY, {
+  const { result } = await listLocks(QUERY, {
     routesOf: async ({ start, end }) => {
       const middle = placeOf('c');
       if (middle.compare(start) <= 0) return [{ start, end, range: RANGE }];
@@ -106,8 +108,9 @@ test('a range that others were merged into meanwhile is asked in their place, an
     },
     pause: async () => {},
   });
-  expect(locks.map(({ lock }) => Buffer.from(lock.name).toString())).toEqual(NAMES);
-  expect([more, asked]).toEqual([false, ['', 'e']]);
+  if (result.type !== 'list') throw new Error('locks are listed');
+  expect(result.locks.map(({ lock }) => Buffer.from(lock.name).toString())).toEqual(NAMES);
+  expect([result.more, asked]).toEqual([false, ['', 'e']]);
 });
 
 test('any other error ends it', async () => {
@@ -117,4 +120,83 @@ test('any other error ends it', async () => {
     pause: async () => {},
   });
   await expect(failing).rejects.toThrow('gone');
+});
+
+test('a search asks range after range from where the last one stopped looking', async () => {
+  const asked: string[] = [];
+  const search = {
+    ...({ type: 'search', namespace: 'n', prefix: new Uint8Array(0), limit: 10 } as const),
+    contains: Buffer.from('x'),
+  };
+  const find = async (after: Uint8Array) => {
+    const { result } = await listLocks(
+      { ...search, after },
+      {
+        routesOf: async ({ start, end }) => {
+          const middle = placeOf('c');
+          const first = { start, end: middle, range: RANGE };
+          return middle.compare(start) <= 0
+            ? [{ start, end, range: RANGE }]
+            : [first, { ...first, start: middle, end }];
+        },
+        ask: async (part) => {
+          if (part.type !== 'lock' || part.query.type !== 'search') throw new Error('locks are searched');
+          const { after: from, limit, contains } = part.query;
+          asked.push(`${Buffer.from(from)} ${limit} ${Buffer.from(contains)}`);
+          // The first range has nothing that fits; the second one looks at a part of its locks.
+          const isFirst = asked.length === 1;
+          const locks = isFirst ? [] : [lockNamed('cx')];
+          const next = isFirst ? undefined : Buffer.from('d');
+          return {
+            revision: 5,
+            raftTerm: 1,
+            rangeTimeMs: 0,
+            result: { type: 'lock', result: { type: 'search', locks, next } },
+          };
+        },
+        pause: async () => {},
+      },
+    );
+    if (result.type !== 'search') throw new Error('locks are searched');
+    return { names: result.locks.map(({ lock }) => Buffer.from(lock.name).toString()), next: result.next };
+  };
+  expect(await find(Buffer.from('a'))).toEqual({ names: ['cx'], next: Buffer.from('d') });
+  expect(asked).toEqual(['a 10 x', 'a 10 x']);
+});
+
+test('namespaces of several ranges are listed each once, although one is in two of them', async () => {
+  const BY_RANGE = [
+    ['a', 'b'],
+    ['b', 'cc'],
+  ];
+  const asked: string[] = [];
+  const border = Buffer.from(lockSpan({ namespace: 'b', name: Buffer.from('k') }).start);
+  const list = async (limit: number, after = '') => {
+    asked.length = 0;
+    const { result } = await listLocks(
+      { type: 'namespaces', after, limit },
+      {
+        routesOf: async ({ start, end }) =>
+          [
+            { start, end: border, range: RANGE },
+            { start: border.compare(start) > 0 ? border : start, end, range: RANGE },
+          ].filter((part) => Buffer.compare(part.start, part.end) < 0),
+        ask: async (part, span) => {
+          if (part.type !== 'lock' || part.query.type !== 'namespaces') throw new Error('namespaces are listed');
+          const { after: from, limit: room } = part.query;
+          asked.push(`${from} ${room}`);
+          const here = (BY_RANGE[border.compare(span.start) > 0 ? 0 : 1] ?? []).filter((name) => name > from);
+          const namespaces = here.slice(0, room);
+          const listed = { type: 'namespaces', namespaces, more: here.length > namespaces.length } as const;
+          return { revision: 5, raftTerm: 1, rangeTimeMs: 0, result: { type: 'lock', result: listed } };
+        },
+        pause: async () => {},
+      },
+    );
+    return result;
+  };
+  expect(await list(10)).toEqual({ type: 'namespaces', namespaces: ['a', 'b', 'cc'], more: false });
+  expect(asked).toEqual([' 10', 'b 8']);
+  expect(await list(2)).toEqual({ type: 'namespaces', namespaces: ['a', 'b'], more: true });
+  expect(await list(10, 'b')).toEqual({ type: 'namespaces', namespaces: ['cc'], more: false });
 });

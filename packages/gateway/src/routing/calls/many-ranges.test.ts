@@ -257,7 +257,7 @@ describe('sessions', () => {
     const bed = new ManyBed();
     const at = (name: string) => ({
       lock: { namespace: 'n', name: Buffer.from(name) },
-      ...({ ownerId: 't', mode: 'exclusive', permits: 0, version: 3, depth: 1, position: 0 } as const),
+      ...({ ownerId: 't', mode: 'exclusive', permits: 0, version: 3, depth: 1, position: 0, sinceMs: 9 } as const),
     });
     bed.answer = (query, rangeId) => {
       if (rangeId === 2) return { type: 'session', session: info(7n), locks: [at('a')], more: false };

@@ -1,12 +1,12 @@
 import { binaryString, compareBytes, keyAfter, ServiceError, type Span, toServiceError } from '@remora/base';
-import { type LockQuery, lockSpan } from '@remora/lock';
+import { lockSpan } from '@remora/lock';
 import type { CommandResult, Query, QueryResult, RangeReply, RangeStatus, SessionQuery } from '@remora/protocol';
 import { CLUSTER, type Clearance } from '../../authorisation/clearance.ts';
 import type { BackendDone } from '../../backend.ts';
 import { keysSpan, LEASES, LOCKS, PLAIN_KEYS, routingKey, routingSpan } from '../routes/request-keys.ts';
 import { compactRanges } from './compaction.ts';
 import { eachOf } from './each-of.ts';
-import { listLocks } from './lock-lists.ts';
+import { type LockListQuery, listLocks } from './lock-lists.ts';
 import type { NewestRevision } from './newest-revision.ts';
 import { type CommandIdentity, RangeCalls, type RangeCallsDeps } from './range-calls.ts';
 import { listSessions, showSession } from './session-lists.ts';
@@ -258,8 +258,8 @@ class Run {
 
   /** Versions of locks in several ranges are compared one by one, not all at the same moment. */
   async #locks(query: Extract<Query, { type: 'lock' }>['query']): Promise<Answer<QueryResult>> {
-    if (query.type === 'list') return this.#listLocks(query);
-    if (query.type !== 'check')
+    if (query.type !== 'check' && query.type !== 'show') return this.#listLocks(query);
+    if (query.type === 'show')
       throw new ServiceError('INTERNAL', 'the query of one lock cannot be split over several ranges');
     const replies: RangeReply[] = [];
     await eachOf([...query.checks.entries()], RANGES_AT_A_TIME, async ([i, check]) => {
@@ -272,9 +272,9 @@ class Run {
     return { ...newestOf(replies), result: { type: 'lock', result: { type: 'check', current } } };
   }
 
-  async #listLocks(query: Extract<LockQuery, { type: 'list' }>): Promise<Answer<QueryResult>> {
-    const { replies, locks, more } = await listLocks(query, this.#calls);
-    return { ...newestOf(replies), result: { type: 'lock', result: { type: 'list', locks, more } } };
+  async #listLocks(query: LockListQuery): Promise<Answer<QueryResult>> {
+    const { replies, result } = await listLocks(query, this.#calls);
+    return { ...newestOf(replies), result: { type: 'lock', result } };
   }
 
   /**

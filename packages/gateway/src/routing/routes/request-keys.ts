@@ -1,6 +1,6 @@
 /** The routing keys of requests. */
 import { type Bytes, compareBytes, keyAfter, prefixEnd, type Span } from '@remora/base';
-import { lockPrefix, lockSpan, namespaceSpan } from '@remora/lock';
+import { lockPrefix, lockSpan, namespaceSpan, namespacesSpan } from '@remora/lock';
 import {
   type Command,
   type Compare,
@@ -66,6 +66,7 @@ export function routingKey(request: Command | Query): Bytes {
     case 'txnResolve':
       return request.span.start;
     case 'scan':
+    case 'history':
       return kvRoutingKey(request.key);
     case 'compact':
     case 'raiseRevision':
@@ -175,7 +176,10 @@ function lockQuerySpan(query: Extract<Query, { type: 'lock' }>['query']): Span {
     case 'show':
       return lockSpan(query.lock);
     case 'list':
+    case 'search':
       return namespaceSpan(query.namespace, query.prefix);
+    case 'namespaces':
+      return namespacesSpan(query.after);
     case 'check': {
       const locks = query.checks.map(({ lock }) => lockSpan(lock));
       return locks.reduce<Span | undefined>(hullOf, undefined) ?? { start: LEASES.end, end: keyAfter(LEASES.end) };

@@ -1,0 +1,88 @@
+import type { SessionInfoJson } from '@remora/gateway/http/json/locks';
+import { useState } from 'preact/hooks';
+import { sessionList } from '../../api/locks.ts';
+import { useSettled } from '../../app/hooks.ts';
+import { usePages } from '../../app/pages-hook.ts';
+import { go } from '../../app/router.ts';
+import { Search } from '../../kit/form.tsx';
+import { Card, Page } from '../../kit/page.tsx';
+import { Empty, ErrorNote, Loading } from '../../kit/states.tsx';
+import { type Column, Table } from '../../kit/table.tsx';
+import { Text } from '../../kit/text.tsx';
+import { Span } from '../../kit/time.tsx';
+import { counted } from '../../logic/format.ts';
+import { type Query, textOf } from '../../logic/location.ts';
+import { Client } from '../locks/session-owner.tsx';
+import { SessionLink } from './session-link.tsx';
+
+const EVERY_MS = 5_000;
+
+/** Sessions, and the leases of etcd's clients. */
+export function SessionList({ query }: { readonly query: Query }) {
+  const [typed, setTyped] = useState(textOf(query, 'search'));
+  const wanted = useSettled(typed).toLowerCase();
+  const list = usePages('sessions', (after, signal) => sessionList(undefined, after, signal), { everyMs: EVERY_MS });
+  const rows = wanted === '' ? list.rows : list.rows.filter((row) => textOfSession(row).includes(wanted));
+  return (
+    <Page title="Sessions">
+      <div class="row">
+        <Search
+          label="Search sessions"
+          placeholder="Search host, process, user, id …"
+          value={typed}
+          change={(value) => {
+            setTyped(value);
+            go('sessions', { search: value }, { replace: true });
+          }}
+        />
+      </div>
+      <Card isFlush>
+        {list.error !== undefined && <ErrorNote error={list.error} retry={list.reload} />}
+        {list.isLoaded ? (
+          <Table
+            label="Sessions"
+            columns={COLUMNS}
+            rows={rows}
+            keyOf={({ session }) => session}
+            tone={({ remainingMs, ttlMs }) => (remainingMs < ttlMs / 3 ? 'warn' : undefined)}
+            atEnd={list.hasMore ? list.more : undefined}
+            empty={<Empty title={wanted === '' ? 'No client has a session.' : 'No session matches.'} />}
+          />
+        ) : (
+          list.error === undefined && <Loading lines={10} />
+        )}
+      </Card>
+      <p class="muted" role="status">
+        {counted(rows.length, 'session')} {list.hasMore ? 'read so far; scroll for more' : ''}
+      </p>
+    </Page>
+  );
+}
+
+function textOfSession({ session, attributes, owner = '' }: SessionInfoJson): string {
+  return [session, owner, ...Object.entries(attributes).map((pair) => pair.join('='))].join('\n').toLowerCase();
+}
+
+const COLUMNS: readonly Column<SessionInfoJson>[] = [
+  { title: 'Session', cell: ({ session }) => <SessionLink id={session} /> },
+  { title: 'Client', cell: ({ attributes }) => <Client attributes={attributes} owner={undefined} /> },
+  {
+    title: 'User',
+    isMinor: true,
+    cell: ({ owner }) => {
+      if (owner === undefined) return <span class="muted">lease of keys</span>;
+      return owner === '' ? <span class="muted">–</span> : <Text value={owner} max={40} />;
+    },
+  },
+  { title: 'TTL', isNumber: true, isMinor: true, cell: ({ ttlMs }) => <Span ms={ttlMs} /> },
+  { title: 'Last heartbeat', isNumber: true, cell: (session) => <LastHeartbeat {...session} /> },
+];
+
+/** The TTL starts again with each heartbeat, so what is gone of it is the age of the last one. */
+export function LastHeartbeat({ ttlMs, remainingMs }: { readonly ttlMs: number; readonly remainingMs: number }) {
+  return (
+    <>
+      <Span ms={Math.max(0, ttlMs - remainingMs)} /> ago
+    </>
+  );
+}

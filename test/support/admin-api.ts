@@ -1,0 +1,29 @@
+/** The API of administration in front of masters that a test plays. */
+import { FIRST_AUTH } from '@remora/auth';
+import { type Clock, SeededRandom, ServiceError } from '@remora/base';
+import { AdminApi, type Backend } from '@remora/gateway';
+import { createLocalChannel, createRpcRegistry, type Done, type Method } from '@remora/protocol';
+
+/** Returns the reply of the masters' leader to a method, or the error. */
+export type PlayedMasters = (method: string, request: unknown) => unknown;
+
+const NO_MASTERS: PlayedMasters = () => new ServiceError('UNAVAILABLE', 'the masters are not part of this test');
+
+export function adminApi(backend: Backend, clock: Clock, masters: PlayedMasters = NO_MASTERS): AdminApi {
+  const nobody = createLocalChannel({ registry: createRpcRegistry(), clock });
+  return new AdminApi({
+    ...{ backend, clock, random: new SeededRandom(1) },
+    nodes: () => [],
+    dialer: { channel: () => nobody, channelTo: () => nobody },
+    health: { completed: (report) => report, withoutMasters: () => undefined },
+    known: { image: FIRST_AUTH },
+    master: {
+      call: <Request, Reply>(method: Method<Request, Reply>, request: Request, _: unknown, done: Done<Reply>) => {
+        const reply = masters(method.name, request);
+        if (reply instanceof ServiceError) done(reply, undefined);
+        else done(undefined, reply as Reply);
+        return { cancel() {} };
+      },
+    },
+  });
+}
