@@ -8,6 +8,7 @@ import { AcquireCalls } from './acquire-calls.ts';
 import type { ApiAnswer, ApiRequest } from './api-types.ts';
 import { Fields } from './fields.ts';
 import { KvApi } from './kv/kv-api.ts';
+import { LiveHub } from './live/live-hub.ts';
 import { LockCalls } from './lock-calls.ts';
 import { JSON_LINES } from './openapi/parts.ts';
 import { RangeCalls } from './range-calls.ts';
@@ -37,6 +38,8 @@ export class HttpApi {
   readonly #deps: HttpApiDeps;
   readonly #backlog = sharedBacklog();
   readonly #limits: RequestLimits;
+  /** Shared by all clients of this gateway. */
+  readonly #live: LiveHub;
   /** Grants and places of clients that are gone, while they are released. */
   readonly #takingBack = new Set<Promise<unknown>>();
 
@@ -45,6 +48,7 @@ export class HttpApi {
     this.#deps = deps;
     const { requestBytesMax = REQUEST_LIMITS.requestBytesMax } = deps;
     this.#limits = { ...REQUEST_LIMITS, requestBytesMax };
+    this.#live = new LiveHub({ api: deps.admin, backend: deps.backend, clock: deps.clock });
   }
 
   /** The calls in the name of a caller. */
@@ -52,7 +56,7 @@ export class HttpApi {
     const { backend, admin, clock, random, waits } = this.#deps;
     const calls = new RangeCalls(backend, clock, { principal, trace });
     return {
-      ...{ backend, admin, clock, waits, backlog: this.#backlog },
+      ...{ backend, admin, clock, waits, backlog: this.#backlog, live: this.#live },
       acquires: new AcquireCalls({ calls, clock, random, waits, takingBack: this.#takingBack }),
       locks: new LockCalls(calls),
       sessions: new SessionCalls(calls, random),
