@@ -8,6 +8,7 @@ import type { AcquireCalls } from './acquire-calls.ts';
 import type { ApiAnswer, ApiRequest, EventSource } from './api-types.ts';
 import type { Fields } from './fields.ts';
 import type { KvApi } from './kv/kv-api.ts';
+import type { LiveHub } from './live/live-hub.ts';
 import type { LockCalls } from './lock-calls.ts';
 import type { LockLists } from './lock-lists.ts';
 import type { SessionCalls } from './session-calls.ts';
@@ -25,6 +26,7 @@ export interface RouteDeps {
   readonly lists: LockLists;
   readonly sessions: SessionCalls;
   readonly kv: KvApi;
+  readonly live: LiveHub;
 }
 
 /** A request whose path matches a route. */

@@ -2,8 +2,10 @@ import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import type { LockWatchOptions } from '../backend.ts';
 import { CLUSTER_ROUTES, type ClusterRoute } from './cluster/cluster-routes.ts';
+import { HISTORY_ROUTES } from './cluster/history-routes.ts';
 import type { LockAnswer } from './json/locks.ts';
 import { KV_ROUTES } from './kv/kv-routes.ts';
+import { LIVE_ROUTES } from './live/live-routes.ts';
 import { lockEvents } from './lock-events.ts';
 import { OPENAPI } from './openapi/document.ts';
 import { bytesParam, changing, type HttpCall, param, type Route, reading, slotOf, untilClosed } from './route.ts';
@@ -68,6 +70,8 @@ export const ROUTES: readonly Route[] = [
   }),
   ...KV_ROUTES,
   ...CLUSTER_ROUTES.map(ofCluster),
+  ...HISTORY_ROUTES.map(ofCluster),
+  ...LIVE_ROUTES,
   reading('/openapi.json', async () => OPENAPI),
 ];
 

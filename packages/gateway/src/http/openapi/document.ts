@@ -1,4 +1,5 @@
 import { CLUSTER_OPERATIONS } from './cluster-operations.ts';
+import { HISTORY_OPERATIONS } from './history-operations.ts';
 import { KV_OPERATIONS } from './kv-operations.ts';
 import { type Operation, type Operations, queryParameter, type Stream } from './operation.ts';
 import { JSON_LINES, type Schema } from './parts.ts';
@@ -300,6 +301,7 @@ const OPERATIONS: Operations = {
   },
   ...KV_OPERATIONS,
   ...CLUSTER_OPERATIONS,
+  ...HISTORY_OPERATIONS,
   '/openapi.json': {
     get: { id: 'openapi', summary: 'This document.', answer: { type: 'object', description: 'OpenAPI 3.1.' } },
   },

@@ -21,6 +21,7 @@ import {
 import { REQUEST_ID_MAX } from '../../lock/lock-requests.ts';
 import { TOKEN_LENGTH_MIN, TTL_MAX_MS, TTL_MIN_MS, WAIT_MAX_MS } from '../acquire-request.ts';
 import { CLUSTER_SCHEMAS } from './cluster-schemas.ts';
+import { HISTORY_SCHEMAS } from './history-schemas.ts';
 import { KV_ERROR_FIELDS, KV_SCHEMAS } from './kv-schemas.ts';
 import { answer, bytes, count, duration, event, object, refTo, type Schema, text } from './parts.ts';
 
@@ -166,6 +167,7 @@ const LOCK_OPTIONAL = ['permits', 'capacity', 'keptData', 'forced', 'passing'];
 
 export const SCHEMAS = {
   ...CLUSTER_SCHEMAS,
+  ...HISTORY_SCHEMAS,
   Acquire: object({
     ttl,
     wait: duration('How long to wait in the queue while others hold the lock. Default: not at all.', {
