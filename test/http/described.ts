@@ -25,6 +25,8 @@ const seen = new Set<string>();
 export const OF_KINDS = /\/(upgrade|downgrade|leave|capacity) (?!400)/;
 /** Answers that cluster.test.ts covers. */
 export const OF_CLUSTER = / \/v1\/cluster/;
+/** Answers of calls that lock-lists.test.ts covers. */
+export const OF_LISTS = / \/v1\/(namespaces|sessions\/\{session\}\/locks) /;
 /** Answers of calls about keys, which the tests of keys cover. */
 export const OF_KEYS = / \/v1\/kv/;
 /** Answers that the transport or an unhealthy cluster causes are tested with these. */

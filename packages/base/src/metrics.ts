@@ -49,6 +49,17 @@ export interface Histogram {
   labels(...values: readonly string[]): Histogram;
 }
 
+/** What a histogram has counted so far. */
+export interface HistogramReading {
+  /** Upper bounds, growing. */
+  readonly bounds: readonly number[];
+  readonly series: readonly {
+    readonly labels: Readonly<Record<string, string>>;
+    /** Of each bucket alone; the last one is for values above all bounds. */
+    readonly counts: readonly number[];
+  }[];
+}
+
 /** From 100 µs to 10 s: the range of a request's duration, from a read in memory to a deadline. */
 export const LATENCY_BUCKETS_SECONDS: readonly number[] = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,

@@ -20,6 +20,7 @@ import {
 } from '@remora/raft';
 import type { Checkpointer } from './checkpointer.ts';
 import { StoreDamagedError } from './engine/store-errors.ts';
+import { StoreHeat } from './heat/store-heat.ts';
 import { Installer } from './install/installer.ts';
 import type { InstallMarker } from './install/marker.ts';
 import type { RangeDeps } from './range/range-deps.ts';
@@ -129,6 +130,8 @@ type Removing = () => Promise<void>;
  */
 export class Store {
   readonly heartbeat: StoreHeartbeat;
+  /** The load on its ranges by key. */
+  readonly heat = new StoreHeat();
   readonly #deps: StoreDeps;
   readonly #active = new ActiveRanges();
   readonly #replicas = new ReplicaTable((rangeId) => this.#active.mark(rangeId));
@@ -362,6 +365,7 @@ export class Store {
       ...this.#deps,
       ...this.merges.seams,
       installer: this.#installer,
+      heat: this.heat,
       sharing,
       onLeft: (rangeId) => this.#ends.left(rangeId),
       onSplit: (child, parent) => this.#adopt(child, parent),

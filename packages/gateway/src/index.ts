@@ -35,7 +35,7 @@ export { createPipeRegistry, PIPE_LIMITS, servePipe } from './pipe/pipe-server.t
 export { REQUEST_LIMITS, type RequestLimits } from './request-limits.ts';
 export type { BackendInFlight } from './routing/calls/in-flight.ts';
 export { type BackendDeps, RangeBackend } from './routing/calls/range-backend.ts';
-export { RequestMeter } from './routing/calls/request-meter.ts';
+export { RequestMeter, type RequestSort, sortOfKind } from './routing/calls/request-meter.ts';
 export { REQUEST_TIMEOUT_MAX_MS } from './routing/calls/routed-query.ts';
 export { WaitSlots } from './routing/calls/wait-slots.ts';
 export type { RouteLookupStats } from './routing/routes/route-lookup-stats.ts';

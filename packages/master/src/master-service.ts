@@ -29,6 +29,7 @@ import {
 import type { ClusterHealth } from './admin/cluster-health.ts';
 import { splitPolicyOf } from './admin/range-settings.ts';
 import type { ClusterSettings } from './admin/settings.ts';
+import type { ClusterHistory } from './history/cluster-history.ts';
 import { MasterView } from './master-view.ts';
 import { masterTask } from './masters/master-membership-controller.ts';
 import type { MasterCommand } from './metadata/master-commands.ts';
@@ -63,6 +64,7 @@ export interface MasterServiceDeps {
   readonly rollout: Pick<AuthRollout, 'look'>;
   readonly founding: Pick<Founding, 'isAuthTold'>;
   readonly health: Pick<ClusterHealth, 'told'>;
+  readonly history: Pick<ClusterHistory, 'reported'>;
   readonly settings: () => ClusterSettings;
   /** Whether it may answer from its state (master.ts M3). */
   readonly leading: () => boolean;
@@ -243,8 +245,8 @@ export class MasterService {
     });
   }
 
-  #heartbeat(heartbeat: NodeHeartbeat, caller: Caller): NodeHeartbeatReply | ServiceError {
-    const { clock, firstRange, founding, orders, reports, settings, state } = this.#deps;
+  #heartbeat({ minute, ...heartbeat }: NodeHeartbeat, caller: Caller): NodeHeartbeatReply | ServiceError {
+    const { clock, firstRange, founding, history, orders, reports, settings, state } = this.#deps;
     const clocks = { nodeId: this.#deps.nodeId, wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
     const refused = this.#senderRefusal(heartbeat, caller) ?? this.#heartbeatRefusal(heartbeat);
     if (refused !== undefined) return refused;
@@ -255,6 +257,7 @@ export class MasterService {
         'this master does not know the earlier reports of the node: send all',
       );
     }
+    if (minute !== undefined) history.reported(nodeId, minute, clocks.wallMs);
     firstRange.look();
     for (const result of heartbeat.results) orders.ended(result);
     const own = masterTask(state, heartbeat) ?? [];

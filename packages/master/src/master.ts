@@ -29,6 +29,8 @@ import type { Knowledge } from './admin/overview.ts';
 import type { RangeSettings } from './admin/range-settings.ts';
 import { type ClusterSettings, SettingsSchema } from './admin/settings.ts';
 import { registerSteering } from './admin/steering.ts';
+import { ClusterHistory, type HistoryStats } from './history/cluster-history.ts';
+import { registerHistory } from './history/history-service.ts';
 import { MasterService } from './master-service.ts';
 import { MasterMembershipController } from './masters/master-membership-controller.ts';
 import type { MasterCommand } from './metadata/master-commands.ts';
@@ -117,6 +119,7 @@ export class Master implements StateMachine {
   readonly #founding: Founding;
   readonly #firstRange: FirstRange;
   readonly #reports = new NodeReports();
+  readonly #history = new ClusterHistory();
   readonly #rollout: AuthRollout;
   readonly #upgrade: Upgrade;
   readonly #revisions: RevisionIssuer;
@@ -207,6 +210,11 @@ export class Master implements StateMachine {
     return this.#proposals.inFlight;
   }
 
+  /** The size of what it remembers as leader. */
+  get historyStats(): HistoryStats {
+    return this.#history.stats;
+  }
+
   get leading(): boolean {
     return this.#leaderTerm !== 0 && this.group.ready;
   }
@@ -260,6 +268,7 @@ export class Master implements StateMachine {
     this.#leaderTerm = term;
     this.#reports.termBegan(this.#nowMs);
     this.#health.termBegan();
+    this.#history.termBegan();
     this.orders.termBegan(change.term);
     this.replicaIds.termBegan(change.term);
     this.#proposals.loseAll(); // M5
@@ -307,6 +316,7 @@ export class Master implements StateMachine {
       this.#confirm((error) => act(error ?? this.#term?.actions ?? this.#notLeader())),
     );
     this.#service.register(registry);
+    registerHistory(registry, { ...this.#deps, history: this.#history, confirm: (done) => this.#confirm(done) });
     registerAuth(registry, {
       ...{ logger: this.#deps.logger, state: this.state, rollout: this.#rollout },
       leading: () => this.leading,
@@ -320,7 +330,7 @@ export class Master implements StateMachine {
     return new MasterService({
       ...{ nodeId, clusterId, shownClusterId, founderNames, clock, logger, state: this.state, orders: this.orders },
       ...{ reports: this.#reports, revisions: this.#revisions, firstRange: this.#firstRange, health: this.#health },
-      ...{ rollout: this.#rollout, founding: this.#founding },
+      ...{ rollout: this.#rollout, founding: this.#founding, history: this.#history },
       settings: () => this.settings,
       leading: () => this.leading,
       leader: () => this.leader,

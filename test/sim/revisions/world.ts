@@ -20,6 +20,7 @@ import {
   type RpcChannel,
 } from '@remora/protocol';
 import { confOf } from '@remora/raft';
+import { StoreHeat } from '../../../packages/dataserver/src/heat/store-heat.ts';
 import { type Installer, NO_ENDINGS } from '../../../packages/dataserver/src/install/installer.ts';
 import { RangeReplica } from '../../../packages/dataserver/src/range/range-replica.ts';
 import type { OnApplied } from '../../../packages/dataserver/src/range/requests/applied-command.ts';
@@ -166,7 +167,7 @@ export class World {
         checkpointer,
         ...given,
       };
-      const replica = new RangeReplica({ ...deps, ...NOTHING_AROUND }, descriptor, conf);
+      const replica = new RangeReplica({ ...deps, ...NOTHING_AROUND, heat: new StoreHeat() }, descriptor, conf);
       const member = this.#group(descriptor.rangeId).member(id);
       replica.attach(member);
       member.restart(replica, 0);

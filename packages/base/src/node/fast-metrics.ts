@@ -2,7 +2,7 @@
  * Counters and histograms that cost one addition per count, because those of prom-client look up their labels each
  * time. Its registry renders them: it only needs their `get`.
  */
-import type { Histogram, MetricDefinition, ObservedCounter } from '../metrics.ts';
+import type { Histogram, HistogramReading, MetricDefinition, ObservedCounter } from '../metrics.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -128,6 +128,11 @@ export class FastHistogram extends Tally implements Histogram {
 
   labels(...values: readonly string[]): Histogram {
     return this.#series.of(values);
+  }
+
+  get reading(): HistogramReading {
+    const series = [...this.#series].map(({ labels, series: { counts } }) => ({ labels, counts: [...counts] }));
+    return { bounds: this.#bounds, series };
   }
 
   protected override *values(): Iterable<NamedValue> {

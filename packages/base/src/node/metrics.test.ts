@@ -86,3 +86,19 @@ test('a gauge of things that come and go shows those that were set since it was 
   expect(await metrics.render()).toContain('# TYPE range_keys gauge\nrange_keys{range="2"} 20');
   expect(await metrics.render()).not.toContain('range="1"');
 });
+
+test('what a histogram has counted can be read by its name, per combination of labels', () => {
+  const metrics = createMetrics();
+  const seconds = metrics.histogram({ name: 'seconds', help: 'Seconds.', labels: ['kind'], buckets: [1, 10] });
+  seconds.labels('a').observe(0.5, 3);
+  const before = metrics.reading('seconds');
+  seconds.labels('b').observe(100);
+  seconds.labels('a').observe(5);
+  expect(before).toEqual({ bounds: [1, 10], series: [{ labels: { kind: 'a' }, counts: [3, 0, 0] }] });
+  expect(metrics.reading('seconds')?.series).toEqual([
+    { labels: { kind: 'a' }, counts: [3, 1, 0] },
+    { labels: { kind: 'b' }, counts: [0, 0, 1] },
+  ]);
+  metrics.gauge({ name: 'depth', help: 'Depth.' });
+  expect([metrics.reading('depth'), metrics.reading('nothing')]).toEqual([undefined, undefined]);
+});

@@ -9,6 +9,7 @@ import {
   type Gauge,
   type Histogram,
   type HistogramDefinition,
+  type HistogramReading,
   LATENCY_BUCKETS_SECONDS,
   type MetricDefinition,
   type Metrics,
@@ -22,6 +23,8 @@ export interface MetricsRegistry extends Metrics {
   readonly contentType: string;
   /** Everything counted so far, in Prometheus' text format. */
   render(): Promise<string>;
+  /** What the histogram of this name has counted; undefined: there is none. */
+  reading(name: string): HistogramReading | undefined;
   /** A counter that is kept elsewhere. Set it before each rendering. */
   observedCounter(definition: MetricDefinition): ObservedCounter;
   /**
@@ -89,6 +92,11 @@ class PromMetrics implements MetricsRegistry {
   histogram(definition: HistogramDefinition): Histogram {
     const buckets = [...(definition.buckets ?? LATENCY_BUCKETS_SECONDS)];
     return this.#once('histogram', definition, () => this.#register(new FastHistogram(definition, buckets)));
+  }
+
+  reading(name: string): HistogramReading | undefined {
+    const metric = this.#known.get(name)?.metric;
+    return metric instanceof FastHistogram ? metric.reading : undefined;
   }
 
   onRender(fn: () => void): void {

@@ -38,6 +38,9 @@ import {
 } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
 import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
+import { serveActivity } from './activity/activity-service.ts';
+import { MinuteReporter } from './activity/minute-reporter.ts';
+import { RateMeter } from './activity/rate-meter.ts';
 import { Closers } from './closers.ts';
 import { AddressTeller } from './cluster/address-teller.ts';
 import { type Founders, recordedFounding, shownClusterId } from './cluster/cluster-identity.ts';
@@ -235,6 +238,8 @@ class Node implements AssembledNode {
     const { electionTicks } = { ...HOST_DEFAULTS, ...this.#hostOptions() };
     serveRecovery(registry, { nodeId: this.#nodeId, electionTicks, master: () => seat.master, store: () => store });
     serveLogLevel(registry, { logger, logLevel: platform.logLevel });
+    const activity = this.#activity(store);
+    serveActivity(registry, activity);
     log.forgetRecovered();
     const inFlight = () => ranges.inFlight();
     this.#roles = {
@@ -260,7 +265,7 @@ class Node implements AssembledNode {
     const teller = new AddressTeller({ nodeId: this.#nodeId, clock, dialer });
     this.#closers.add('calls to all nodes', async () => teller.stop());
     const onFirstView = (view: ClusterView): void => (hasMoved ? teller.tell(view) : undefined);
-    this.#startAgent(descriptor, finder, { store, seat, health, founding, onFirstView });
+    this.#startAgent(descriptor, finder, { store, seat, health, founding, activity, onFirstView });
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
     const entry = platform.openEntry({
       ...{
@@ -284,6 +289,7 @@ class Node implements AssembledNode {
       shownClusterId: shownClusterId(this.#clusterId),
       health,
       versions: this.#versions,
+      historyStats: () => seat.master?.historyStats,
       nodes: () => this.#cluster.nodes,
     });
     this.#closers.add('entry', () => entry.stop());
@@ -575,6 +581,13 @@ class Node implements AssembledNode {
     });
   }
 
+  /** What this node counts, for the history of the masters' leader. */
+  #activity(store: Store | undefined): MinuteReporter {
+    const { clock, platform } = this.#parts;
+    const { reading = () => undefined } = platform;
+    return new MinuteReporter({ clock, meter: new RateMeter({ clock, reading }), heat: () => store?.heat.take() });
+  }
+
   #startAgent(
     descriptor: NodeDescriptor,
     finder: MasterFinder,
@@ -583,10 +596,11 @@ class Node implements AssembledNode {
       readonly seat: MasterReplica;
       readonly health: NodeHealth;
       readonly founding: FoundingPlan | undefined;
+      readonly activity: MinuteReporter;
       readonly onFirstView: (view: ClusterView) => void;
     },
   ): void {
-    const { store, seat, health, founding, onFirstView } = parts;
+    const { store, seat, health, founding, activity, onFirstView } = parts;
     const { clock, random, logger, options, platform } = this.#parts;
     const agent = new NodeAgent(
       {
@@ -601,6 +615,7 @@ class Node implements AssembledNode {
           conditions: health.own(),
           authRevision: this.#auth.revision,
           versions: this.#versions.report,
+          ...activity.forHeartbeat(!complete),
           ...(founding !== undefined && !this.#isFounded() && { founding: founding.kind }),
           ...(store?.heartbeat.report(complete) ?? { ranges: [], results: [] }),
         }),

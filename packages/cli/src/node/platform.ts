@@ -10,6 +10,7 @@ import type {
   Engine,
   ErrorCode,
   FailedLookup,
+  HistogramReading,
   Logger,
   Metrics,
   Random,
@@ -27,7 +28,7 @@ import type {
   RouteLookupStats,
   SpanSink,
 } from '@remora/gateway';
-import type { MasterOptions } from '@remora/master';
+import type { HistoryStats, MasterOptions } from '@remora/master';
 import type {
   Caller,
   FrameLink,
@@ -76,6 +77,8 @@ export interface NodePlatform {
   readonly audit?: Audit | undefined;
   /** The node's metrics; absent: nothing is counted. */
   readonly metrics?: Metrics;
+  /** What a histogram among the metrics has counted, by its name; absent: nothing is known. */
+  readonly reading?: (name: string) => HistogramReading | undefined;
   /** The trust domain in this node's certificate for its peers, if there is one. */
   readonly trustDomain?: () => string | undefined;
   /** When each certificate of this node expires; absent without TLS. */
@@ -169,6 +172,8 @@ export interface EntryDeps {
   readonly store: Store | undefined;
   readonly health: NodeHealth;
   readonly versions: KnownVersion;
+  /** The size of the history that this node keeps as the masters' leader; undefined: it runs no master. */
+  readonly historyStats: () => HistoryStats | undefined;
   /** The nodes of the cluster, even while no master can be reached. */
   readonly nodes: () => readonly ClusterNode[];
 }

@@ -223,6 +223,7 @@ function processPlatform(
     failedLookups: () => connector.failed,
     openPeers: (deps) => new ProcessPeers(options, { ...parts, ports }, deps),
     metrics,
+    reading: (name) => metrics.reading(name),
     openEntry: (deps) => new Entry(deps, metrics, ports, tls),
   };
 }

@@ -1,6 +1,7 @@
 import type { SpokenVersions } from '@remora/base';
 import type { SplitPolicy } from '@remora/protocol';
 import type { Checkpointer } from '../checkpointer.ts';
+import type { StoreHeat } from '../heat/store-heat.ts';
 import type { RangeTimes } from '../range-times.ts';
 import type { RevisionSource } from '../revisions/revision-drawer.ts';
 import type { RangeMeter } from '../state/effects.ts';
@@ -47,6 +48,8 @@ export interface RangeDeps extends ReplicaRowsDeps, Pick<SplitsDeps, 'onSplit'>,
   readonly room?: DiskRoom;
   /** There is a reason to split the range. */
   readonly onSplitWish?: () => void;
+  /** Learns the keys of requests, for all ranges of the node. */
+  readonly heat: StoreHeat;
   /** Something has happened to the range (replicas/active-ranges.ts AC1). */
   readonly onActive?: (rangeId: number) => void;
 }

@@ -91,10 +91,14 @@ export function replicaParts(deps: RangeDeps, descriptor: RangeDescriptor, conf:
 
 /** The context, and parts that depend on nothing but the state. */
 function localParts(deps: RangeDeps, state: RangeState) {
-  const { clock, engine, logger, following, onSplitWish, onActive, splitPolicy } = deps;
+  const { clock, engine, logger, following, onSplitWish, onActive, splitPolicy, heat } = deps;
   const onBegin = (): void => onActive?.(state.rangeId);
   const rows = new ReplicaRows(deps, state);
-  const load = new RangeLoad(clock, onBegin);
+  const load = new RangeLoad(
+    clock,
+    heat.ofRange(() => state.descriptor),
+    onBegin,
+  );
   const leadership = new Leadership(state);
   const splitOff = new SplitOffRanges({ state, following });
   const context = new LocalReplica({ state, leadership, time: new RangeClock(clock), load, rows, splitOff });

@@ -35,6 +35,7 @@ import {
   toVersion,
 } from './admin-messages.ts';
 import { ClusterCalls, type ClusterCallsDeps } from './cluster-calls.ts';
+import { HistoryApi } from './history-api.ts';
 import { transferLeadership } from './leader-transfer.ts';
 import { RecoveryApi, type RecoveryApiDeps } from './recovery/recovery-api.ts';
 import { SteeringApi } from './steering-api.ts';
@@ -67,12 +68,14 @@ export class AdminApi {
   readonly #calls: ClusterCalls;
   readonly steering: SteeringApi;
   readonly recovery: RecoveryApi;
+  readonly history: HistoryApi;
 
   constructor(deps: AdminApiDeps) {
     this.#deps = deps;
     this.#calls = new ClusterCalls(deps);
     this.steering = new SteeringApi(this.#calls);
     this.recovery = new RecoveryApi(this.#calls, deps);
+    this.history = new HistoryApi(this.#calls);
   }
 
   async listNodes(_request: admin.ListNodesRequest, call: CallInfo): Promise<admin.ListNodesResponse> {

@@ -40,8 +40,8 @@ export type EventStream = (sink: EventSink) => EventSource;
 
 interface EventSink {
   /**
-   * Returns how many bytes the client has not taken yet; 0 when it keeps up, otherwise `onDrain` follows. `id`: a client
-   * that reconnects names the last one (`Last-Event-ID`).
+   * Returns how many bytes the client has not taken yet; 0 when it keeps up, otherwise `onDrain` follows. `id`: a
+   * client that reconnects names the last one (`Last-Event-ID`).
    */
   write(event: string, data: unknown, id?: number): number;
   /** Ends the stream with a last event. */

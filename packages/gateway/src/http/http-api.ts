@@ -8,7 +8,9 @@ import { AcquireCalls } from './acquire-calls.ts';
 import type { ApiAnswer, ApiRequest } from './api-types.ts';
 import { Fields } from './fields.ts';
 import { KvApi } from './kv/kv-api.ts';
+import { LiveHub } from './live/live-hub.ts';
 import { LockCalls } from './lock-calls.ts';
+import { LockLists } from './lock-lists.ts';
 import { JSON_LINES } from './openapi/parts.ts';
 import { RangeCalls } from './range-calls.ts';
 import type { Route, RouteDeps } from './route.ts';
@@ -37,6 +39,8 @@ export class HttpApi {
   readonly #deps: HttpApiDeps;
   readonly #backlog = sharedBacklog();
   readonly #limits: RequestLimits;
+  /** Shared by all clients of this gateway. */
+  readonly #live: LiveHub;
   /** Grants and places of clients that are gone, while they are released. */
   readonly #takingBack = new Set<Promise<unknown>>();
 
@@ -45,17 +49,20 @@ export class HttpApi {
     this.#deps = deps;
     const { requestBytesMax = REQUEST_LIMITS.requestBytesMax } = deps;
     this.#limits = { ...REQUEST_LIMITS, requestBytesMax };
+    this.#live = new LiveHub({ api: deps.admin, backend: deps.backend, clock: deps.clock });
   }
 
   /** The calls in the name of a caller. */
   #callsOf({ principal, trace }: ApiRequest): RouteDeps {
     const { backend, admin, clock, random, waits } = this.#deps;
+    const wallMs = () => clock.wallMs();
     const calls = new RangeCalls(backend, clock, { principal, trace });
     return {
-      ...{ backend, admin, clock, waits, backlog: this.#backlog },
+      ...{ backend, admin, clock, waits, backlog: this.#backlog, live: this.#live },
       acquires: new AcquireCalls({ calls, clock, random, waits, takingBack: this.#takingBack }),
       locks: new LockCalls(calls),
-      sessions: new SessionCalls(calls, random),
+      lists: new LockLists(calls, wallMs),
+      sessions: new SessionCalls(calls, random, wallMs),
       kv: new KvApi(calls, this.#limits),
     };
   }

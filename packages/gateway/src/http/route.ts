@@ -8,7 +8,9 @@ import type { AcquireCalls } from './acquire-calls.ts';
 import type { ApiAnswer, ApiRequest, EventSource } from './api-types.ts';
 import type { Fields } from './fields.ts';
 import type { KvApi } from './kv/kv-api.ts';
+import type { LiveHub } from './live/live-hub.ts';
 import type { LockCalls } from './lock-calls.ts';
+import type { LockLists } from './lock-lists.ts';
 import type { SessionCalls } from './session-calls.ts';
 import { onlyThese, type Target, text } from './targets.ts';
 
@@ -21,8 +23,10 @@ export interface RouteDeps {
   readonly backlog: HeldBytes;
   readonly acquires: AcquireCalls;
   readonly locks: LockCalls;
+  readonly lists: LockLists;
   readonly sessions: SessionCalls;
   readonly kv: KvApi;
+  readonly live: LiveHub;
 }
 
 /** A request whose path matches a route. */

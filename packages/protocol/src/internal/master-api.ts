@@ -1,4 +1,5 @@
 import {
+  added,
   bool,
   bytes,
   field,
@@ -20,6 +21,7 @@ import type { Infer } from '../schema/shape.ts';
 import { AuthImage } from './auth-api.ts';
 import { Epoch, JoiningNode, NodeState, PublicNode, RangeDescriptor } from './descriptor.ts';
 import { CONDITIONS_OF_NODE_MAX, CONDITIONS_TOLD_MAX, HealthCondition } from './health/health.ts';
+import { MinuteReport } from './history-api.ts';
 
 /** A node that is not in the initial cluster asks for an id; a known one confirms itself. */
 export const JoinRequest = struct('join request', {
@@ -169,6 +171,11 @@ export const NodeHeartbeat = struct('node heartbeat', {
   viewVersion: maybe(text, 'The version of the view that the node has.'),
   founding: maybe(FoundingKind, 'How a founder founds the cluster. Absent once the node knows of a range.'),
   versions: maybe(NodeVersions, 'What the node can write.'),
+  minute: added(maybe(MinuteReport, 'The last minute that it measured, until a heartbeat with it was answered.'), {
+    since: '0.1.0',
+    absent: undefined,
+    skippable: 'for display',
+  }),
 });
 export interface NodeHeartbeat extends Infer<typeof NodeHeartbeat> {}
 

@@ -22,6 +22,7 @@ function declaredMetrics(): readonly Declared[] {
   const metrics: MetricsRegistry = {
     contentType: '',
     render: () => Promise.resolve(''),
+    reading: () => undefined,
     onRender() {}, // So nothing is read of what the metrics are about.
     counter: (definition) => record('counter', definition, silentMetrics.counter(definition)),
     observedCounter: (definition) => record('counter', definition, silentMetrics.gauge(definition)),

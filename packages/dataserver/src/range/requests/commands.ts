@@ -75,7 +75,7 @@ export class Commands {
     // CM5. An earlier attempt may have been within the limit: apply answers with its outcome, remembered or to come.
     if (excess !== undefined && !this.#isKnown(request)) return this.#tooMuch(command, excess, done);
     const pending = new ClientCommand(this.#deps, request, command, done);
-    context.load.wrote(pending.bytes);
+    context.load.wrote(request, pending.bytes);
     // CM5. The coordinator takes a conflict for the answer that is remembered, and aborts nothing here.
     if (command.type === 'txnPrepare' && this.#isAwaited(command) && !this.#isKnown(request)) {
       return done(undefined, context.reply({ type: 'txnPrepare', answer: 'conflict', holders: [] }));

@@ -117,7 +117,7 @@ export class RangeRequests {
     queries.execute(asked, onCancel, (error, result, revision) => {
       if (result === undefined) return done(error, undefined);
       const bytes = readBytes(result);
-      context.load.read(bytes);
+      context.load.read(request, bytes);
       if (splitReasons.watching) splitReasons.asked(request, bytes);
       done(undefined, context.reply(result, revision));
     });

@@ -1,16 +1,20 @@
 import { ManualClock } from '@remora/base/testing';
 import type { ProgressStatus } from '@remora/raft';
 import { expect, test } from 'vitest';
+import type { KeyedRequest } from '../../heat/sampled-load.ts';
 import { PeerLiveness } from '../membership/peer-liveness.ts';
 import { RangeLoad } from './range-load.ts';
 
+const NOWHERE = { read() {}, wrote() {} };
+const REQUEST: KeyedRequest = { body: { kind: 'query', query: { type: 'status' }, notBefore: 0 } };
+
 test('rates approach what there is, and fall again when there is nothing', () => {
   const clock = new ManualClock();
-  const load = new RangeLoad(clock);
+  const load = new RangeLoad(clock, NOWHERE);
   const seconds = (count: number, perSecond: number): void => {
     for (let i = 0; i < count; i++) {
-      for (let n = 0; n < perSecond; n++) load.wrote(100);
-      load.read(7);
+      for (let n = 0; n < perSecond; n++) load.wrote(REQUEST, 100);
+      load.read(REQUEST, 7);
       clock.advance(1_000);
       load.rates();
     }
@@ -28,9 +32,9 @@ test('rates approach what there is, and fall again when there is nothing', () =>
 
 test('rates do not depend on how often somebody looks', () => {
   const clock = new ManualClock();
-  const [often, rarely] = [new RangeLoad(clock), new RangeLoad(clock)];
+  const [often, rarely] = [new RangeLoad(clock, NOWHERE), new RangeLoad(clock, NOWHERE)];
   for (let i = 0; i < 100; i++) {
-    for (const load of [often, rarely]) load.wrote(1);
+    for (const load of [often, rarely]) load.wrote(REQUEST, 1);
     clock.advance(100);
     often.rates();
   }
@@ -68,10 +72,10 @@ test('a replica that was heard at the last look was heard until shortly before t
 test('a range that nobody uses keeps no rates, and says when there is load again', () => {
   const clock = new ManualClock();
   let begun = 0;
-  const load = new RangeLoad(clock, () => begun++);
+  const load = new RangeLoad(clock, NOWHERE, () => begun++);
   expect([load.quiet, load.rates().readsPerS]).toEqual([true, 0]);
-  load.read(1);
-  load.read(1);
+  load.read(REQUEST, 1);
+  load.read(REQUEST, 1);
   expect([load.quiet, begun]).toEqual([false, 1]);
   for (let i = 0; i < 200; i++) {
     clock.advance(1_000);
@@ -81,6 +85,6 @@ test('a range that nobody uses keeps no rates, and says when there is load again
     true,
     { readsPerS: 0, readBytesPerS: 0, writesPerS: 0, writeBytesPerS: 0 },
   ]);
-  load.wrote(1);
+  load.wrote(REQUEST, 1);
   expect([load.quiet, begun]).toEqual([false, 2]);
 });

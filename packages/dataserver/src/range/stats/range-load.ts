@@ -1,4 +1,6 @@
 import type { Clock } from '@remora/base';
+import type { RangeHeat } from '../../heat/range-heat.ts';
+import type { KeyedRequest } from '../../heat/sampled-load.ts';
 
 /** Without events, a rate falls by half in about seven seconds. */
 const SMOOTHING_MS = 10_000;
@@ -49,12 +51,14 @@ const NO_LOAD = { readsPerS: 0, readBytesPerS: 0, writesPerS: 0, writeBytesPerS:
 /** The load on a range's leader. A range that nobody uses keeps no rates. */
 export class RangeLoad {
   readonly #clock: Clock;
+  readonly #heat: Pick<RangeHeat, 'read' | 'wrote'>;
   readonly #onBegin: () => void;
   #rates: Rates | undefined;
 
-  /** `onBegin`: there is load where there was none. */
-  constructor(clock: Clock, onBegin: () => void = () => {}) {
+  /** `heat` learns the keys of requests. `onBegin`: there is load where there was none. */
+  constructor(clock: Clock, heat: Pick<RangeHeat, 'read' | 'wrote'>, onBegin: () => void = () => {}) {
     this.#clock = clock;
+    this.#heat = heat;
     this.#onBegin = onBegin;
   }
 
@@ -63,16 +67,18 @@ export class RangeLoad {
     return this.#rates === undefined;
   }
 
-  read(bytes: number): void {
+  read(request: KeyedRequest, bytes: number): void {
     const { reads, readBytes } = this.#rates ?? this.#begin();
     reads.count(1);
     readBytes.count(bytes);
+    this.#heat.read(request, bytes);
   }
 
-  wrote(bytes: number): void {
+  wrote(request: KeyedRequest, bytes: number): void {
     const { writes, writeBytes } = this.#rates ?? this.#begin();
     writes.count(1);
     writeBytes.count(bytes);
+    this.#heat.wrote(request, bytes);
   }
 
   #begin(): Rates {

@@ -170,7 +170,7 @@ const LIMIT_MAX = 10_000;
 type Run = ClusterRoute['run'];
 
 /** A query. */
-function looks(path: string, action: string, query: readonly string[], run: Run, needs = LOOKS): ClusterRoute {
+export function looks(path: string, action: string, query: readonly string[], run: Run, needs = LOOKS): ClusterRoute {
   return {
     ...{ method: 'GET', path, needs, action, query },
     run(call) {
@@ -229,7 +229,7 @@ function flag(query: Target['query'], name: string): boolean {
   throw invalid(`${name} must be true or false`);
 }
 
-function routingKey(value: Uint8Array | undefined, name: string): Uint8Array {
+export function routingKey(value: Uint8Array | undefined, name: string): Uint8Array {
   return value === undefined ? new Uint8Array(0) : readKey(text(value, name), name);
 }
 

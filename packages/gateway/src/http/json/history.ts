@@ -3,8 +3,7 @@
  * JSON. Durations are in ms; moments are in ms since 1970, by the clock of the node that answers.
  */
 
-/** A place in the order of all keys, as `remora admin` shows it: `key:orders/42`, `lock:orders/42`; `-` is no bound. */
-type RoutingKeyJson = string;
+import type { ClusterJson, NodeJson, OperatorJson, RangeLoadJson, RoutingKeyJson, SchedulerJson } from './cluster.ts';
 
 /** `GET /v1/cluster/activity`: rates and quantiles of each node, minute by minute. */
 export interface ActivityJson {
@@ -56,6 +55,29 @@ export interface HeatJson {
  */
 export type LiveTopic = 'overview' | 'nodes' | 'operators' | 'schedulers' | 'ranges' | 'now';
 
+/** Event `overview`. Durations are as of `atMs`: that they have grown is no change. */
+export interface LiveOverviewJson extends ClusterJson {
+  readonly atMs: number;
+}
+
+/** Event `nodes`. */
+export interface LiveNodesJson {
+  readonly atMs: number;
+  readonly nodes: readonly NodeJson[];
+}
+
+/** Event `operators`: those under way, and those that ended lately. */
+export interface LiveOperatorsJson {
+  readonly atMs: number;
+  readonly operators: readonly OperatorJson[];
+}
+
+/** Event `schedulers`. */
+export interface LiveSchedulersJson {
+  readonly atMs: number;
+  readonly schedulers: readonly SchedulerJson[];
+}
+
 /** Event `ranges`. */
 export interface LiveRangesJson {
   readonly atMs: number;
@@ -77,12 +99,8 @@ export interface LiveRangeJson {
   /** Absent: its leader has not reported. */
   readonly bytes?: number;
   readonly keys?: number;
-  readonly load?: {
-    readonly readsPerS: number;
-    readonly readBytesPerS: number;
-    readonly writesPerS: number;
-    readonly writeBytesPerS: number;
-  };
+  /** Rounded to three digits. */
+  readonly load?: RangeLoadJson;
 }
 
 /** Event `now`: rates and quantiles of the last seconds. */

@@ -1,4 +1,5 @@
 import { CLUSTER_OPERATIONS } from './cluster-operations.ts';
+import { HISTORY_OPERATIONS } from './history-operations.ts';
 import { KV_OPERATIONS } from './kv-operations.ts';
 import { type Operation, type Operations, queryParameter, type Stream } from './operation.ts';
 import { JSON_LINES, type Schema } from './parts.ts';
@@ -191,16 +192,23 @@ const OPERATIONS: Operations = {
     get: {
       id: 'showLock',
       summary: 'Returns the holders and waiters of a lock. Lists are empty when the lock is free.',
-      answer: 'Lock',
+      answer: 'ShownLock',
     },
   },
   '/v1/locks/{namespace}': {
     get: {
       id: 'listLocks',
       summary: 'Lists the locks that have holders or waiters, in the order of their names.',
-      description: 'Free locks are listed if they have data, a set capacity, or a record of a forced release.',
+      description:
+        'Free locks are listed if they have data, a set capacity, or a record of a forced release. With `contains` or ' +
+        '`kind`, a request looks at up to 20,000 locks: a page may be short or empty although there is a next one.',
       query: [
         queryParameter('prefix', 'Only names that start with it.', { type: 'string' }),
+        queryParameter('contains', 'Only names that have this part.', { type: 'string' }),
+        queryParameter('kind', 'Only locks of this kind; `barrier`: callers wait at it. An election is exclusive.', {
+          type: 'string',
+          enum: ['exclusive', 'shared', 'semaphore', 'barrier'],
+        }),
         queryParameter('after', 'Only names after this one: `next` of the previous page.', { type: 'string' }),
         queryParameter('limit', 'The largest number of entries; default 100.', {
           type: 'integer',
@@ -209,6 +217,22 @@ const OPERATIONS: Operations = {
         }),
       ],
       answer: 'Locks',
+    },
+  },
+  '/v1/namespaces': {
+    get: {
+      id: 'listNamespaces',
+      summary: 'Lists the namespaces in which there are locks, or were a moment ago.',
+      description: 'Needs permission to read all locks. Shorter names come first.',
+      query: [
+        queryParameter('after', '`next` of the previous page.', { type: 'string' }),
+        queryParameter('limit', 'The largest number of entries; default 100.', {
+          type: 'integer',
+          minimum: 1,
+          maximum: 1000,
+        }),
+      ],
+      answer: 'Namespaces',
     },
   },
   '/v1/check': {
@@ -254,6 +278,14 @@ const OPERATIONS: Operations = {
       errors: GONE,
     },
   },
+  [`${SESSION}/locks`]: {
+    get: {
+      id: 'sessionLocks',
+      summary: 'Returns what a session holds and what it waits for, and since when.',
+      answer: 'SessionLocks',
+      errors: GONE,
+    },
+  },
   [SESSION]: {
     get: {
       id: 'showSession',
@@ -269,6 +301,7 @@ const OPERATIONS: Operations = {
   },
   ...KV_OPERATIONS,
   ...CLUSTER_OPERATIONS,
+  ...HISTORY_OPERATIONS,
   '/openapi.json': {
     get: { id: 'openapi', summary: 'This document.', answer: { type: 'object', description: 'OpenAPI 3.1.' } },
   },

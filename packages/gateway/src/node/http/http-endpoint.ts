@@ -104,8 +104,8 @@ export interface HttpEndpoint {
 /**
  * The JSON API over HTTP.
  *
- * HE1. A body has at most `BODY_BYTES_MAX` bytes, one with values of keys as many as etcd's gateway takes, and is JSON by its type, which a form of a web page cannot send;
- *      for etcd's gateway, see HE6. The server has refused pages of other sites by then (`request-guard.ts`); there
+ * HE1. A body has at most `BODY_BYTES_MAX` bytes, or as many as one of etcd's gateway if it has values of keys. It is
+ *      JSON, or JSON lines, by its type, which a form of a web page cannot send; for etcd's gateway, see HE6. The server has refused pages of other sites by then (`request-guard.ts`); there
  *      are no CORS headers, so none reads an answer. All incomplete bodies together have `UNFINISHED_BYTES_MAX`, and
  *      those of one address a share of it. Above that, the body that started first is ended, of that address or of
  *      the one that has most (input-budget.ts IB2), so that the next request is not refused. Small bodies are not
@@ -366,7 +366,7 @@ function refused(httpStatus: number, message: string): ServiceError {
   return new ServiceError('INVALID_ARGUMENT', message, { details: { httpStatus } satisfies HttpDetails });
 }
 
-/** Server-sent events (WHATWG HTML, 9.2). Those of locks have no ids: a client that reconnects gets the states again. */
+/** Server-sent events (WHATWG HTML, 9.2). Those of locks have no ids: a client that reconnects gets the states. */
 function tell(
   response: ServerResponse,
   events: EventStream,

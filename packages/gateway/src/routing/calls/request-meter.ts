@@ -9,7 +9,7 @@
  * RM3. Slow requests come in crowds, so at most one line of each kind is logged in a minute (`RareLog`).
  */
 import { type Clock, type Histogram, type Logger, type Metrics, RareLog } from '@remora/base';
-import type { RangeRequest } from '@remora/protocol';
+import type { Command, Query, RangeRequest } from '@remora/protocol';
 
 type Body = RangeRequest['body'] | undefined;
 
@@ -84,8 +84,17 @@ export class RequestMeter {
   }
 }
 
+type CommandOf<Type extends Command['type']> = Extract<Command, { readonly type: Type }>;
+type RequestKind =
+  | 'unsent'
+  | 'recall'
+  | Query['type']
+  | CommandOf<'kv'>['op']['type']
+  | CommandOf<'lock'>['command']['type']
+  | Exclude<Command['type'], 'kv' | 'lock'>;
+
 /** From a closed set: it is the value of a label. */
-export function kindOf(body: Body): string {
+export function kindOf(body: Body): RequestKind {
   if (body === undefined) return 'unsent';
   switch (body.kind) {
     case 'recall':
@@ -98,4 +107,34 @@ export function kindOf(body: Body): string {
       return command.type === 'lock' ? command.command.type : command.type;
     }
   }
+}
+
+/** What a request is about, for sums over kinds. */
+export type RequestSort = 'read' | 'write' | 'lock' | 'other';
+
+const SORTS: Readonly<Record<RequestKind, RequestSort>> = {
+  ...{ range: 'read', readTxn: 'read', scan: 'read', history: 'read' },
+  ...{ put: 'write', delete: 'write', txn: 'write', txnPrepare: 'write', txnDecide: 'write', txnResolve: 'write' },
+  ...{ acquire: 'lock', release: 'lock', cancel: 'lock', forceRelease: 'lock', downgrade: 'lock', setCapacity: 'lock' },
+  ...{ setData: 'lock', setDepth: 'lock', forget: 'lock', revoke: 'lock', endDelay: 'lock' },
+  ...{ lock: 'lock', lockAwait: 'lock', grantEnd: 'lock' },
+  ...{ leaseGrant: 'lock', leaseChange: 'lock', leaseRevoke: 'lock', leaseKeepAlive: 'lock', leaseTimeToLive: 'lock' },
+  ...{
+    session: 'lock',
+    sessions: 'lock',
+    leases: 'lock',
+    leaseKeys: 'lock',
+    leaseExpire: 'lock',
+    leaseEnd: 'lock',
+    leaseCheckpoint: 'lock',
+  },
+  ...{ leaseRegister: 'lock', leaseRefer: 'lock', leaseSettle: 'lock' },
+  ...{ unsent: 'other', recall: 'other', status: 'other', closedRevision: 'other', txnStatus: 'other' },
+  ...{ compact: 'other', raiseRevision: 'other', txnForget: 'other', recount: 'other', split: 'other', seal: 'other' },
+  ...{ merge: 'other', refuseMerge: 'other', unseal: 'other', noop: 'other' },
+};
+
+/** The sort of a kind, as `remora_request_seconds` names it. */
+export function sortOfKind(kind: string): RequestSort {
+  return (SORTS as Readonly<Record<string, RequestSort | undefined>>)[kind] ?? 'other';
 }
