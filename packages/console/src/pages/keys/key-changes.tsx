@@ -1,4 +1,4 @@
-import type { KvStreamChange, KvStreamChanges, KvStreamError, KvStreamLive } from '@remora/gateway/http/json/kv';
+import type { KvStreamChange, KvStreamChanges, KvStreamLive } from '@remora/gateway/http/json/kv';
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError } from '../../api/errors.ts';
 import { stream } from '../../api/events.ts';
@@ -34,7 +34,7 @@ export function KeyChanges({ name, since }: { readonly name: JsonBytes; readonly
       state: (state) => state === 'closed' && setLive(false),
       event(kind, data) {
         if (kind === 'error') {
-          const { error: reason } = data as { readonly error: KvStreamError };
+          const { error: reason } = data as { readonly error: { readonly code: string; readonly message: string } };
           setError(new ApiError(0, reason.code, reason.message));
           if (reason.code === 'COMPACTED') from = undefined;
           return;

@@ -2,6 +2,8 @@
 import type { JsonBytes } from '@remora/base';
 import type { LockJson, TermsJson } from '../lock-json.ts';
 
+export type { HolderJson, LockJson, WaiterJson } from '../lock-json.ts';
+
 /** `GET /v1/namespaces` */
 export interface NamespacesAnswer {
   /** Those with locks that have, or had a moment ago, holders or waiters; in the order of the keys of their locks. */
