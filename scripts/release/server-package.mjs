@@ -33,7 +33,7 @@ const PROGRAMS = {
 /** Writes the package into `directory`, and returns the path of its tarball beside it. All must have been built. */
 export async function packServer(directory) {
   const { metafile, required } = await layOut(directory);
-  const bundled = componentsOf(metafile);
+  const bundled = [...componentsOf(metafile), ...consoleComponents()].sort((a, b) => (a.name < b.name ? -1 : 1));
   const manifest = manifestOf(required);
   for (const file of common) cpSync(join(root, file), join(directory, file));
   cpSync(join(root, 'deploy/README.npm.md'), join(directory, 'README.md'));
@@ -100,6 +100,14 @@ function manifestOf(required) {
     ...{ ...published('packages/cli/package.json'), name: NAME, description },
     ...{ type, bin, dependencies, bundledDependencies },
   };
+}
+
+/** The packages of others in the files of the console, which Vite has bundled. */
+function consoleComponents() {
+  const manifest = join(root, 'packages/console/package.json');
+  return Object.keys(readManifest(join(root, 'packages/console')).dependencies).map((name) =>
+    componentIn(directoryOf(name, manifest)),
+  );
 }
 
 /** Copies packages and all that they depend on into `node_modules` of `directory`; returns them as components. */

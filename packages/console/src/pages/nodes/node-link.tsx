@@ -1,4 +1,4 @@
-import type { NodeJson } from '../../api/cluster-types.ts';
+import type { NodeJson } from '@remora/gateway/http/json/cluster';
 import { nodeName } from '../../app/cluster-hook.ts';
 import { Text } from '../../kit/text.tsx';
 import { addressOf } from '../../logic/location.ts';

@@ -1,5 +1,5 @@
+import type { ClusterJson, NodeJson } from '@remora/gateway/http/json/cluster';
 import { why } from '../../api/cluster.ts';
-import type { ClusterJson, NodeJson } from '../../api/cluster-types.ts';
 import { type Resource, useResource } from '../../app/hooks.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Command } from '../../kit/command.tsx';

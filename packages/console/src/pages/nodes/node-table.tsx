@@ -1,4 +1,4 @@
-import type { NodeJson } from '../../api/cluster-types.ts';
+import type { NodeJson } from '@remora/gateway/http/json/cluster';
 import { Badge, State } from '../../kit/badge.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
 import { bytes, count, percent, span } from '../../logic/format.ts';

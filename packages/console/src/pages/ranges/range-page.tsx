@@ -1,5 +1,5 @@
-import { operators, range as readRange, why } from '../../api/cluster.ts';
-import type { NodeJson, RangeJson, ReplicaJson } from '../../api/cluster-types.ts';
+import type { NodeJson, RangeJson, ReplicaJson } from '@remora/gateway/http/json/cluster';
+import { operators, rangeAt, range as readRange, why } from '../../api/cluster.ts';
 import { useCluster } from '../../app/cluster-hook.ts';
 import { useResource } from '../../app/hooks.ts';
 import { Badge, State } from '../../kit/badge.tsx';
@@ -13,6 +13,7 @@ import { addressOf } from '../../logic/location.ts';
 import { NodeLink } from '../nodes/node-link.tsx';
 import { OperatorTable } from '../scheduling/operator-table.tsx';
 import { Reasons } from '../scheduling/reasons.tsx';
+import { useRunningOperators } from '../scheduling/running.ts';
 import { RangeActions } from './range-actions.tsx';
 
 const EVERY_MS = 2_000;
@@ -22,13 +23,15 @@ const WHY_EVERY_MS = 5_000;
 export function RangePage({ id }: { readonly id: number }) {
   const cluster = useCluster();
   const state = useResource(`range ${id}`, (signal) => readRange(id, signal), { everyMs: EVERY_MS });
-  const running = useResource(`operators ${id}`, (signal) => operators({ ended: false, range: id }, signal), {
-    everyMs: EVERY_MS,
-  });
+  const running = useRunningOperators(id);
   const ended = useResource(`ended ${id}`, (signal) => operators({ ended: true, range: id }, signal), {
     everyMs: WHY_EVERY_MS,
   });
   const reasons = useResource(`why range ${id}`, (signal) => why('ranges', id, signal), { everyMs: WHY_EVERY_MS });
+  const end = state.data?.end;
+  const next = useResource(end === undefined || end === '-' ? undefined : `at ${end}`, (signal) =>
+    rangeAt(end ?? '', signal),
+  );
   const nodes = cluster.data?.nodes;
   const reload = (): void => {
     state.reload();
@@ -41,7 +44,7 @@ export function RangePage({ id }: { readonly id: number }) {
       actions={
         state.data &&
         nodes &&
-        state.error === undefined && <RangeActions range={state.data} nodes={nodes} done={reload} />
+        state.error === undefined && <RangeActions range={state.data} nodes={nodes} next={next.data} done={reload} />
       }
     >
       <Loaded of={state}>
