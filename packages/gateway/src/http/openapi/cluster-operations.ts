@@ -37,9 +37,13 @@ export const CLUSTER_OPERATIONS: Operations = {
     put: { id: 'setLogLevel', body: 'SetLogLevel', answer: 'ClusterLogLevel', summary: "Sets a node's log level." },
   },
   '/v1/cluster/ranges': get('listRanges', 'ClusterRanges', 'Lists ranges in the order of their keys.', [
-    queryParameter('from', 'The first one has this place, or lies behind it: key:orders/42, or `next` of the last page.', {
-      type: 'string',
-    }),
+    queryParameter(
+      'from',
+      'The first one has this place, or lies behind it: key:orders/42, or `next` of the last page.',
+      {
+        type: 'string',
+      },
+    ),
     limit,
   ]),
   '/v1/cluster/hot-ranges': get('listHotRanges', 'ClusterRanges', 'Lists the ranges with the most load.', [
