@@ -25,6 +25,8 @@ const seen = new Set<string>();
 export const OF_KINDS = /\/(upgrade|downgrade|leave|capacity) (?!400)/;
 /** Answers that cluster.test.ts covers. */
 export const OF_CLUSTER = / \/v1\/cluster/;
+/** Answers that access.test.ts, users.test.ts and audit.test.ts cover. */
+export const OF_ACCESS = / \/v1\/(log-in|log-out|whoami|users|roles|can|audit)(\/| )/;
 /** Answers of calls about keys, which the tests of keys cover. */
 export const OF_KEYS = / \/v1\/kv/;
 /** Answers that the transport or an unhealthy cluster causes are tested with these. */

@@ -1,6 +1,8 @@
 import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import type { LockWatchOptions } from '../backend.ts';
+import { ACCESS_ROUTES } from './access/access-routes.ts';
+import { USERS_ROUTES } from './access/users-routes.ts';
 import { CLUSTER_ROUTES, type ClusterRoute } from './cluster/cluster-routes.ts';
 import { KV_ROUTES } from './kv/kv-routes.ts';
 import { lockEvents } from './lock-events.ts';
@@ -61,6 +63,8 @@ export const ROUTES: readonly Route[] = [
     return sessions.close(param(call, 'session'));
   }),
   ...KV_ROUTES,
+  ...ACCESS_ROUTES,
+  ...USERS_ROUTES,
   ...CLUSTER_ROUTES.map(ofCluster),
   reading('/openapi.json', async () => OPENAPI),
 ];

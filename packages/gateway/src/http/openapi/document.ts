@@ -1,3 +1,4 @@
+import { ACCESS_OPERATIONS } from './access-operations.ts';
 import { CLUSTER_OPERATIONS } from './cluster-operations.ts';
 import { KV_OPERATIONS } from './kv-operations.ts';
 import { type Operation, type Operations, queryParameter, type Stream } from './operation.ts';
@@ -268,6 +269,7 @@ const OPERATIONS: Operations = {
     },
   },
   ...KV_OPERATIONS,
+  ...ACCESS_OPERATIONS,
   ...CLUSTER_OPERATIONS,
   '/openapi.json': {
     get: { id: 'openapi', summary: 'This document.', answer: { type: 'object', description: 'OpenAPI 3.1.' } },
@@ -283,6 +285,8 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   operator: 'The id of an operator.',
   scheduler: 'The name of a scheduler.',
   setting: 'The name of a setting.',
+  user: 'The name of a user.',
+  role: 'The name of a role.',
   key: 'Any bytes, percent-encoded: a / is %2F.',
 };
 
@@ -308,11 +312,15 @@ export const OPENAPI = {
     securitySchemes: {
       password: { type: 'http', scheme: 'basic', description: 'Name and password of a user.' },
       token: { type: 'http', scheme: 'bearer', description: "A token of etcd's Authenticate." },
+      cookie: {
+        ...{ type: 'apiKey', in: 'cookie', name: 'remora_session' },
+        description: 'The cookie of /v1/log-in; the header x-remora-csrf: 1 is needed too, except for GET.',
+      },
       certificate: { type: 'mutualTLS', description: 'A certificate whose common name is the user.' },
     },
   },
   // The empty one: while authentication is off.
-  security: [{ password: [] }, { token: [] }, { certificate: [] }, {}],
+  security: [{ password: [] }, { token: [] }, { cookie: [] }, { certificate: [] }, {}],
 };
 
 function operation(path: string, described: Operation): Schema {

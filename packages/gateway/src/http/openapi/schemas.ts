@@ -20,6 +20,7 @@ import {
 } from '@remora/lock';
 import { REQUEST_ID_MAX } from '../../lock/lock-requests.ts';
 import { TOKEN_LENGTH_MIN, TTL_MAX_MS, TTL_MIN_MS, WAIT_MAX_MS } from '../acquire-request.ts';
+import { ACCESS_SCHEMAS } from './access-schemas.ts';
 import { CLUSTER_SCHEMAS } from './cluster-schemas.ts';
 import { KV_ERROR_FIELDS, KV_SCHEMAS } from './kv-schemas.ts';
 import { answer, bytes, count, duration, event, object, refTo, type Schema, text } from './parts.ts';
@@ -141,6 +142,7 @@ const waitForOthers = duration('How long to wait for others to release or leave.
 const HOLDER: Schema = { $ref: '#/components/schemas/Holder' };
 
 export const SCHEMAS = {
+  ...ACCESS_SCHEMAS,
   ...CLUSTER_SCHEMAS,
   Acquire: object({
     ttl,
