@@ -1,4 +1,4 @@
-/** `/v1/users`, `/v1/roles` and `/v1/can` in front of masters that are one state; answers are checked against the document. */
+/** `/v1/users`, `/v1/roles` and `/v1/can` in front of masters that are one state in this process. */
 import type { Principal } from '@remora/auth';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SHOP } from '../support/auth-admin.ts';

@@ -1,7 +1,7 @@
 /**
  * Permissions in JSON.
  *
- * PJ1. What `keyPermissionJson` and `lockPermissionJson` return is read as the same permission.
+ * PJ1. A permission that an answer has is read as the same permission.
  */
 import { type Bytes, jsonBytes, prefixEnd } from '@remora/base';
 import { DEFAULT_NAMESPACE } from '@remora/lock';
@@ -18,7 +18,7 @@ export function permissionsJson({ keys, locks }: Pick<auth.Role, 'keys' | 'locks
   return { keys: keys.map(keyPermissionJson), locks: locks.map(lockPermissionJson) };
 }
 
-export function keyPermissionJson({ access, span }: auth.KeyPermission): KeyPermissionJson {
+function keyPermissionJson({ access, span }: auth.KeyPermission): KeyPermissionJson {
   return { access: access as KeyPermissionJson['access'], ...(span === undefined ? {} : spanJson(span)) };
 }
 
@@ -30,7 +30,7 @@ function spanJson({ key, rangeEnd }: auth.KeySpan): Omit<KeyPermissionJson, 'acc
   return { from: jsonBytes(key), ...(isOpen ? {} : { to: jsonBytes(rangeEnd) }) };
 }
 
-export function lockPermissionJson({ verb, namespace, name, prefix }: auth.LockPermission): LockPermissionJson {
+function lockPermissionJson({ verb, namespace, name, prefix }: auth.LockPermission): LockPermissionJson {
   const which = prefix ? { prefix: jsonBytes(name) } : { name: jsonBytes(name) };
   return { verb: verb as LockPermissionJson['verb'], namespace, ...which };
 }

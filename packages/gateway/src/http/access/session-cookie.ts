@@ -11,7 +11,7 @@
 import { ServiceError } from '@remora/base';
 import type { HttpDetails } from '../statuses.ts';
 
-export const COOKIE = 'remora_session';
+const COOKIE = 'remora_session';
 export const CSRF_HEADER = 'x-remora-csrf';
 const CSRF_VALUE = '1';
 /** Methods that change nothing. */
