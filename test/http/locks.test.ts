@@ -5,7 +5,7 @@ import { OPENAPI } from '@remora/gateway';
 import { ownerId } from '@remora/lock';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { OF_CLUSTER, OF_KEYS, OF_KINDS, unseenAnswers } from './described.ts';
+import { OF_CLUSTER, OF_HISTORY, OF_KEYS, OF_KINDS, unseenAnswers } from './described.ts';
 import { type Grant, GUID, HttpBed, LOCKS, lockPath as path, type Shown } from './http-bed.ts';
 import { REFUSED } from './refusals.ts';
 
@@ -533,7 +533,7 @@ describe('the document', () => {
   });
 
   test('names nothing that was not seen in these tests, or in those of kinds', () => {
-    const elsewhere = [OF_KINDS, OF_CLUSTER, OF_KEYS];
+    const elsewhere = [OF_KINDS, OF_CLUSTER, OF_HISTORY, OF_KEYS];
     expect(unseenAnswers((answer) => !elsewhere.some((of) => of.test(answer)))).toEqual([]);
   });
 });
