@@ -11,12 +11,12 @@ const NO_PACKAGES = '**/node_modules/**';
 /** Simulations drop most of what they make: with a larger nursery they take a tenth less time. */
 const SIMULATING = ['--max-semi-space-size=64'];
 
-/** Real clusters, which wait more than they compute: two at a time, and after everything else. */
+/** Real clusters, which wait more than they compute: three at a time, and after everything else. */
 const CLUSTERS = {
   globalSetup: ['test/e2e/global-setup.ts'],
   testTimeout: 300_000,
   hookTimeout: 300_000,
-  maxWorkers: 2,
+  maxWorkers: 3,
   sequence: { groupOrder: 1 },
 };
 

@@ -1,4 +1,5 @@
-// Generates code from the protobuf definitions, then compiles every package. Both are skipped when up to date.
+// Generates code from the protobuf definitions, compiles every package, and bundles the programs as a release does.
+// Steps that are up to date are skipped.
 // `npm run build` installs before, where that has not been done.
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,6 +13,7 @@ export async function build() {
   await generate();
   await compile();
   await buildConsole();
+  await bundlePrograms();
 }
 
 /** Turns the .proto files into TypeScript; the result is not kept in version control. */
@@ -29,13 +31,10 @@ export async function generate() {
 }
 
 async function compile() {
-  const packages = readdirSync(join(root, 'packages')).sort();
   const inputs = ['pnpm-lock.yaml', 'tsconfig.json', 'tsconfig.base.json', ...filesUnder('packages').filter(isInput)];
   const digest = digestTimes(inputs);
   const stamp = new Stamp('build');
-  const built = packages
-    .filter((name) => existsSync(join(root, 'packages', name, 'tsconfig.json')))
-    .every((name) => existsSync(join(root, 'packages', name, 'dist', '.tsbuildinfo')));
+  const built = packagesBuilt().every((name) => existsSync(join(root, 'packages', name, 'dist', '.tsbuildinfo')));
   if (built && stamp.matches(digest)) return;
   console.log('Building ...');
   await must('build', process.execPath, [tool('typescript', 'bin/tsc'), '-b']);
@@ -45,7 +44,10 @@ async function compile() {
 /** Bundles the console for browsers, which takes some seconds, only after a change of its own files. */
 async function buildConsole() {
   const directory = join(root, 'packages/console');
-  const digest = digestTimes(['pnpm-lock.yaml', ...filesUnder('packages/console').filter((path) => !/\/test\//.test(path))]);
+  const digest = digestTimes([
+    'pnpm-lock.yaml',
+    ...filesUnder('packages/console').filter((path) => !/\/test\//.test(path)),
+  ]);
   const stamp = new Stamp('console');
   if (stamp.matches(digest) && existsSync(join(directory, 'dist/static/index.html'))) return;
   console.log('Building the console ...');
@@ -54,8 +56,36 @@ async function buildConsole() {
   stamp.write(digest);
 }
 
+/**
+ * `dist/program` has what a release has. Tests start thousands of processes, and one from a bundle takes half the
+ * processor time of one that loads a thousand modules.
+ */
+async function bundlePrograms() {
+  const directory = join(root, 'dist/program');
+  const digest = digestTimes([
+    'pnpm-lock.yaml',
+    ...filesUnder('scripts/release'),
+    'packages/console/dist/static/index.html',
+    ...packagesBuilt().flatMap((name) => [`packages/${name}/package.json`, `packages/${name}/dist/.tsbuildinfo`]),
+  ]);
+  const stamp = new Stamp('program');
+  if (stamp.matches(digest) && existsSync(join(directory, 'package.json'))) return;
+  console.log('Bundling ...');
+  // After the installation: it imports what is installed.
+  const { layOutPrograms } = await import('./release/server-package.mjs');
+  await layOutPrograms(directory);
+  stamp.write(digest);
+}
+
+function packagesBuilt() {
+  const packages = readdirSync(join(root, 'packages')).sort();
+  return packages.filter((name) => existsSync(join(root, 'packages', name, 'tsconfig.json')));
+}
+
 function isInput(path) {
-  return path.endsWith('.ts') || path.endsWith('.tsx') || path.endsWith('tsconfig.json') || path.endsWith('package.json');
+  return (
+    path.endsWith('.ts') || path.endsWith('.tsx') || path.endsWith('tsconfig.json') || path.endsWith('package.json')
+  );
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

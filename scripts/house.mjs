@@ -45,7 +45,7 @@ function crowdedFolders(paths) {
 
 /** H2. */
 function wideComments({ path, text }) {
-  if (!/\.(ts|mjs)$/.test(path)) return [];
+  if (!/\.(tsx?|mjs)$/.test(path)) return [];
   const found = [];
   text.split('\n').forEach((line, at) => {
     const isComment = /^\s*(\*|\/\*\*|\/\/)/.test(line);
@@ -73,13 +73,13 @@ function phrases({ path, text }) {
 }
 
 function isSource(path) {
-  return /^packages\/[^/]+\/src\/.*\.ts$/.test(path) && !/\.test\.ts$|\/gen\//.test(path);
+  return /^packages\/[^/]+\/src\/.*\.tsx?$/.test(path) && !/\.test\.ts$|\/gen\//.test(path);
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const paths = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { encoding: 'utf8' })
     .split('\n')
-    .filter((path) => /\.(ts|mjs|md)$/.test(path) && !/\/gen\/|^test\/fixtures\/data-/.test(path));
+    .filter((path) => /\.(tsx?|mjs|md)$/.test(path) && !/\/gen\/|^test\/fixtures\/data-/.test(path));
   const files = paths.flatMap((path) => {
     try {
       return [{ path, text: readFileSync(path, 'utf8') }];

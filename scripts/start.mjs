@@ -15,7 +15,7 @@ await install();
 await build();
 process.exitCode = await run(
   process.execPath,
-  [join(root, 'packages/cli/bin/remora.mjs'), 'dev', ...process.argv.slice(2)],
+  [join(root, 'dist/program/bin/remora.mjs'), 'dev', ...process.argv.slice(2)],
   { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] },
 );
 

@@ -11,7 +11,7 @@ const packages = readdirSync(join(root, 'packages')).sort();
 function sources(folder: string): readonly string[] {
   const dir = join('packages', folder, 'src');
   return readdirSync(join(root, dir), { recursive: true, encoding: 'utf8' })
-    .filter((path) => /\.tsx?$/.test(path) && !path.split('/').includes('gen'))
+    .filter((path) => /(?<!\.d)\.tsx?$/.test(path) && !path.split('/').includes('gen'))
     .map((path) => join(dir, path))
     .sort();
 }
@@ -49,10 +49,18 @@ function isForTests(path: string): boolean {
 function entries(folder: string): readonly string[] {
   const dir = join('packages', folder);
   const { exports, bin } = JSON.parse(readFileSync(join(root, dir, 'package.json'), 'utf8'));
-  const seen = Object.values<{ readonly source?: string }>(exports).flatMap(({ source }) =>
+  const patterns = Object.values<{ readonly source?: string }>(exports).flatMap(({ source }) =>
     source === undefined ? [] : [join(dir, source)],
   );
-  return bin === undefined ? seen : [...seen, join(dir, 'src/main.ts')];
+  const seen = patterns.flatMap((pattern) => (pattern.includes('*') ? matching(folder, pattern) : [pattern]));
+  const isProgram = bin !== undefined || folder === 'console';
+  return isProgram ? [...seen, ...sources(folder).filter((path) => /\/src\/main\.tsx?$/.test(path))] : seen;
+}
+
+/** `*` stands for the name of a file. */
+function matching(folder: string, pattern: string): readonly string[] {
+  const [before = '', after = ''] = pattern.split('*');
+  return sources(folder).filter((path) => path.startsWith(before) && path.endsWith(after));
 }
 
 /** All modules that these import, directly or not. */
@@ -60,7 +68,7 @@ function reachable(paths: readonly string[]): ReadonlySet<string> {
   const found = new Set(paths);
   for (const path of found) {
     const { imports } = scanSource(readFileSync(join(root, path), 'utf8'));
-    const own = imports.filter((name) => name.startsWith('.') && name.endsWith('.ts'));
+    const own = imports.filter((name) => name.startsWith('.') && /\.tsx?$/.test(name));
     for (const name of own) found.add(join(dirname(path), name));
   }
   return found;

@@ -33,7 +33,7 @@ const PROGRAMS = {
 /** Writes the package into `directory`, and returns the path of its tarball beside it. All must have been built. */
 export async function packServer(directory) {
   const { metafile, required } = await layOut(directory);
-  const bundled = componentsOf(metafile);
+  const bundled = [...componentsOf(metafile), ...consoleComponents()].sort((a, b) => (a.name < b.name ? -1 : 1));
   const manifest = manifestOf(required);
   for (const file of common) cpSync(join(root, file), join(directory, file));
   cpSync(join(root, 'deploy/README.npm.md'), join(directory, 'README.md'));
@@ -42,6 +42,12 @@ export async function packServer(directory) {
   writeFileSync(join(directory, 'sbom.cdx.json'), billOfMaterials(manifest, bundled, required));
   writeJson(join(directory, 'package.json'), manifest);
   return pack(directory);
+}
+
+/** Writes programs that can run into `directory`, as a release of this tree has them. */
+export async function layOutPrograms(directory) {
+  const { required } = await layOut(directory);
+  writeJson(join(directory, 'package.json'), manifestOf(required));
 }
 
 /**
@@ -81,6 +87,7 @@ async function layOut(directory, define = {}) {
   mkdirSync(join(directory, 'bin'));
   cpSync(join(root, 'packages/cli/bin/remora.mjs'), join(directory, 'bin/remora.mjs'));
   chmodSync(join(directory, 'bin/remora.mjs'), 0o755);
+  cpSync(join(root, 'packages/console/dist/static'), join(directory, 'console'), { recursive: true });
   return { metafile, required };
 }
 
@@ -93,6 +100,14 @@ function manifestOf(required) {
     ...{ ...published('packages/cli/package.json'), name: NAME, description },
     ...{ type, bin, dependencies, bundledDependencies },
   };
+}
+
+/** The packages of others in the files of the console, which Vite has bundled. */
+function consoleComponents() {
+  const manifest = join(root, 'packages/console/package.json');
+  return Object.keys(readManifest(join(root, 'packages/console')).dependencies).map((name) =>
+    componentIn(directoryOf(name, manifest)),
+  );
 }
 
 /** Copies packages and all that they depend on into `node_modules` of `directory`; returns them as components. */

@@ -3,9 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-const PROGRAM = fileURLToPath(new URL('../../packages/cli/bin/remora.mjs', import.meta.url));
+import { PROGRAM } from './program.ts';
 
 /** The state directory that runs share, instead of the user's home. */
 const STATE_HOME = mkdtempSync(join(tmpdir(), 'remora-state-'));

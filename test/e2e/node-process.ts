@@ -7,12 +7,10 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { eventually, FinalError } from './eventually.ts';
+import { PROGRAM } from './program.ts';
 
-const PACKAGE = dirname(createRequire(import.meta.url).resolve('@remora/cli/package.json'));
-const PROGRAM = join(PACKAGE, 'bin/remora.mjs');
 const PROBE_TIMEOUT_MS = 1_000;
 /** Longer than a node's own limit (--shutdown-timeout). */
 const STOP_TIMEOUT_MS = 60_000;

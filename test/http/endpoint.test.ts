@@ -14,6 +14,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
 import { NO_AUTHENTICATION } from '../../packages/gateway/test/support/no-authentication.ts';
 import { adminApi } from '../support/admin-api.ts';
+import { PlayedAuth } from '../support/auth-admin.ts';
 import { SdkBackend } from '../support/sdk-backend.ts';
 import { undescribed } from './described.ts';
 
@@ -46,7 +47,15 @@ async function serve(over: Backend, limits?: Parameters<typeof createHttpEndpoin
   const { requestBytesMax } = REQUEST_LIMITS;
   const calls = { onMalformed, onWaitRefused, identification: NO_AUTHENTICATION };
   endpoint = createHttpEndpoint(
-    { backend: over, admin: adminApi(over, ports.clock), ...ports, etcd, requestBytesMax, ...calls },
+    {
+      backend: over,
+      admin: adminApi(over, ports.clock),
+      auth: new PlayedAuth(ports.clock).admin,
+      ...ports,
+      etcd,
+      requestBytesMax,
+      ...calls,
+    },
     limits,
   );
   server = await startHttpServer({
@@ -333,6 +342,60 @@ describe('over real connections', () => {
     expect(backend.sessions).toBe(1);
     expect(await lost).toMatchObject({ status: 503, body: { error: { code: 'UNAVAILABLE', retry: 'same' } } });
     expect((await call(ACQUIRE)).status).toBe(503);
+  });
+});
+
+describe('keys over real connections', () => {
+  const at = (path: string) => `http://127.0.0.1:${server.port}/v1/${path}`;
+
+  test('a value may be as large as a request, also in base64; other bodies may not', async () => {
+    const base64 = Buffer.alloc(1.5 * 1024 * 1024 - 1, 0xff).toString('base64');
+    expect((await call('/v1/kv/k', { method: 'PUT', body: JSON.stringify({ value: { base64 } }) })).status).toBe(200);
+    expect((await call('/v1/kv/k', { method: 'GET', headers: {} })).body).toMatchObject({
+      valueBytes: 1.5 * 1024 * 1024 - 1,
+    });
+    const data = 'v'.repeat(300 * 1024);
+    expect((await call(ACQUIRE, { body: JSON.stringify({ data }) })).status).toBe(413);
+    expect(
+      (await call('/v1/kv/k', { method: 'PUT', body: JSON.stringify({ value: `${base64}${data}` }) })).status,
+    ).toBe(413);
+  });
+
+  test('a stream has the revisions as ids, and resumes behind the one that the client names', async () => {
+    for (const value of ['one', 'two']) {
+      await call('/v1/kv/k', { method: 'PUT', body: JSON.stringify({ value }) });
+    }
+    const first = await fetch(at('kv-events?key=k&since=1'));
+    expect(first.headers.get('content-type')).toBe('text/event-stream');
+    const text = textOf(first);
+    await text.until('id: 1\nevent: live\ndata: {"revision":1}\n\n');
+    await text.until('id: 3\nevent: events\ndata: {"revision":3,');
+    const again = textOf(await fetch(at('kv-events?key=k&since=1'), { headers: { 'last-event-id': '2' } }));
+    await again.until('id: 2\nevent: live\n');
+    await again.until('id: 3\nevent: events\n');
+  });
+
+  test('an export is imported as curl sends it, and a line that is no JSON is named', async () => {
+    for (const key of ['a', 'b']) await call(`/v1/kv/${key}`, { method: 'PUT', body: '{"value":"v"}' });
+    const exported = await fetch(at('kv-export'));
+    expect(exported.headers.get('content-type')).toBe('application/jsonl');
+    const lines = await exported.text();
+    expect(lines.split('\n').map((line) => line.slice(0, 8))).toEqual(['{"key":"', '{"key":"', '{"end":{', '']);
+    const load = async (body: string, type = 'application/jsonl') => {
+      const response = await fetch(at('kv-import?mode=overwrite'), {
+        method: 'POST',
+        headers: { 'content-type': type },
+        body,
+      });
+      return { status: response.status, text: await response.text() };
+    };
+    expect(await load(lines, 'application/x-ndjson')).toEqual({ status: 200, text: '{"written":2,"skipped":0}\n' });
+    expect(await load(`${lines}{"key":`)).toMatchObject({
+      status: 400,
+      text: expect.stringContaining('line 4 is not JSON'),
+    });
+    expect((await load(lines, 'text/plain')).status).toBe(415);
+    expect((await load('\n'.repeat(10_001))).status).toBe(413);
   });
 });
 

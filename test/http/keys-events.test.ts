@@ -1,5 +1,6 @@
 /** Changes of keys as server-sent events. */
 import { beforeEach, describe, expect, test } from 'vitest';
+import { unseenAnswers } from './described.ts';
 import { KeysBed } from './keys-bed.ts';
 
 let bed: KeysBed;
@@ -138,4 +139,8 @@ test.each([
     400,
     expect.stringContaining(said),
   ]);
+});
+
+test('the document names nothing of this that was not seen here', () => {
+  expect(unseenAnswers((answer) => /kv-events/.test(answer))).toEqual([]);
 });

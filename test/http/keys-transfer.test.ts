@@ -1,6 +1,7 @@
 /** Exports and imports of keys as JSON lines. */
 import { ServiceError } from '@remora/base';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { unseenAnswers } from './described.ts';
 import { KeysBed } from './keys-bed.ts';
 
 let bed: KeysBed;
@@ -70,6 +71,7 @@ test('an export at a revision that was compacted is refused', async () => {
   await bed.command({ type: 'compact', revision: newest });
   const [line] = await bed.lines(`/v1/kv-export?revision=${newest - 1}`);
   expect(line).toMatchObject({ error: { code: 'COMPACTED' } });
+  expect(await bed.refused({ method: 'GET', target: '/v1/kv-export?after=a' })).toBe('400 INVALID_ARGUMENT');
 });
 
 describe('an import', () => {
@@ -124,4 +126,8 @@ describe('an import', () => {
     const one = bed.ask(imported([{ key: 'k', value: '' }], 'overwrite'));
     expect(await bed.world.until(one)).toMatchObject({ status: 503, body: { error: { code: 'UNAVAILABLE' } } });
   });
+});
+
+test('the document names nothing of this that was not seen here', () => {
+  expect(unseenAnswers((answer) => /kv-(export|import) (?!410)/.test(answer))).toEqual([]);
 });

@@ -1,5 +1,6 @@
 /** Keys over HTTP: reads and writes of one key, lists, and histories. */
 import { beforeEach, describe, expect, test } from 'vitest';
+import { unseenAnswers } from './described.ts';
 import { GUID, lockPath } from './http-bed.ts';
 import { encoded, KeysBed } from './keys-bed.ts';
 
@@ -274,4 +275,8 @@ describe('a wrong request says what is expected', () => {
     expect([status, error.code]).toEqual([400, code]);
     expect(error.message).toContain(said);
   });
+});
+
+test('the document names nothing of this that was not seen here', () => {
+  expect(unseenAnswers((answer) => / \/v1\/kv(\/|-tree|-history| )/.test(answer))).toEqual([]);
 });

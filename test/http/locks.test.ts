@@ -5,7 +5,7 @@ import { OPENAPI } from '@remora/gateway';
 import { ownerId } from '@remora/lock';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { OF_CLUSTER, OF_HISTORY, OF_KEYS, OF_KINDS, unseenAnswers } from './described.ts';
+import { OF_ACCESS, OF_CLUSTER, OF_HISTORY, OF_KEYS, OF_KINDS, OF_LISTS, unseenAnswers } from './described.ts';
 import { type Grant, GUID, HttpBed, LOCKS, lockPath as path, type Shown } from './http-bed.ts';
 import { REFUSED } from './refusals.ts';
 
@@ -420,10 +420,11 @@ describe('what is asked about locks', () => {
   test('names are any bytes, in paths, in queries and in answers', async () => {
     for (const name of ['%00%FF', 'a%2Fb', 'a%2Fc', '%E2%82%AC', '%2E%2E']) await bed.acquire(name);
     const names = async (query: string) => {
-      const { locks, ...page } = await bed.done<{ readonly locks: readonly Shown[] }>({
+      const { locks, nowMs, ...page } = await bed.done<{ readonly locks: readonly Shown[]; readonly nowMs: number }>({
         method: 'GET',
         target: `${LOCKS}${query}`,
       });
+      expect(nowMs).toBe(bed.world.clock.wallMs());
       return { ...page, names: locks.map(({ name }) => name) };
     };
     const all = [{ base64: 'AP8=' }, '..', 'a/b', 'a/c', '€'];
@@ -533,7 +534,7 @@ describe('the document', () => {
   });
 
   test('names nothing that was not seen in these tests, or in those of kinds', () => {
-    const elsewhere = [OF_KINDS, OF_CLUSTER, OF_HISTORY, OF_KEYS];
+    const elsewhere = [OF_ACCESS, OF_KINDS, OF_CLUSTER, OF_HISTORY, OF_KEYS, OF_LISTS];
     expect(unseenAnswers((answer) => !elsewhere.some((of) => of.test(answer)))).toEqual([]);
   });
 });

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import type { Audit, AuditEvent } from './audit/audit.ts';
 import { Authenticator } from './authenticator.ts';
 import { PasswordHasher, type PasswordTask, type PasswordThread } from './credentials/password-hasher.ts';
+import { TOKEN_LIFE_MS } from './credentials/tokens.ts';
 import { AUTH_TRUST_MS, KnownAuth } from './known-auth.ts';
 
 const image = (revision: number, more: Partial<AuthImage> = {}): AuthImage => ({
@@ -186,4 +187,21 @@ test('while authentication is off, the audit log shows the address of a caller w
       );
     }
   }
+});
+
+test('only a valid token that was made for a browser is renewed, and nothing is recorded of it (AU7)', async () => {
+  const { authenticator, clock, known, who, recorded } = bed(true);
+  const [plain, own] = [await authenticator.logIn(LOG_IN), await authenticator.logIn(LOG_IN, true)];
+  recorded.length = 0;
+  expect(authenticator.renewed(own)).toBeUndefined();
+  clock.advance(TOKEN_LIFE_MS / 2);
+  known.learn(undefined, clock.monotonicMs());
+  expect(authenticator.renewed(plain)).toBeUndefined();
+  const next = authenticator.renewed(own) ?? '';
+  clock.advance(TOKEN_LIFE_MS / 2);
+  expect(authenticator.renewed(own)).toBeUndefined();
+  expect(recorded).toEqual([]);
+  expect([who(own), who(next)]).toEqual(['UNAUTHENTICATED', 'ada by token']);
+  known.learn(image(6, { users: [{ name: 'ada', passwordHash: 'other', roles: [], version: 6 }] }), 0);
+  expect(authenticator.renewed(next)).toBeUndefined();
 });

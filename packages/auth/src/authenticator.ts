@@ -16,14 +16,14 @@
  *      caller may do then, decisions know (known-auth.ts KA2, KA5). A wrong password is refused as UNAUTHENTICATED only
  *      while what the node knows is certain: a node that is cut off from the masters may not know the latest password.
  * AU7. While authentication is on, each log-in, and each token that is refused, is recorded once: here, whichever door
- *      it came through. A name that is longer than any user's is cut.
+ *      it came through. A name that is longer than any user's is cut. A renewal is no log-in, and is not recorded.
  */
 import { createHmac } from 'node:crypto';
 import { type Bytes, type Clock, type Logger, type Random, RareLog, ServiceError, toServiceError } from '@remora/base';
 import type { Door } from '@remora/protocol';
 import { type Audit, NO_AUDIT } from './audit/audit.ts';
 import type { LogIn, PasswordHasher } from './credentials/password-hasher.ts';
-import { checkToken, readToken, signToken, TOKEN_LIFE_MS, type Token } from './credentials/tokens.ts';
+import { checkToken, nextToken, readToken, signToken, TOKEN_LIFE_MS, type Token } from './credentials/tokens.ts';
 import type { KnownAuth } from './known-auth.ts';
 import type { Authority } from './permissions/authority.ts';
 import type { Principal } from './principal.ts';
@@ -51,14 +51,19 @@ export interface Identification {
    */
   identifyByPassword(logIn: LogIn): Promise<Principal | undefined>;
   /**
-   * Returns a token for a user.
+   * Returns a token for a user; with `isRenewable`, one that may be renewed (tokens.ts T5).
    *
    * @throws ServiceError `AUTH_REFUSED` while authentication is off; `UNAUTHENTICATED`; `RESOURCE_EXHAUSTED`;
    *   `UNAVAILABLE` if this node cannot tell (AU6)
    */
-  logIn(logIn: LogIn): Promise<string>;
+  logIn(logIn: LogIn, isRenewable?: boolean): Promise<string>;
   /** Returns a token for a user, also while authentication is off; undefined if the log-in is wrong (AU2). */
   logInIfRight(logIn: LogIn): Promise<string | undefined>;
+  /**
+   * Returns the token that follows this one. Undefined if it may not be renewed, if it is too early, if its log-in is
+   * over, or if it is not valid (tokens.ts T5).
+   */
+  renewed(token: string): string | undefined;
 }
 
 export interface AuthenticatorDeps {
@@ -203,13 +208,13 @@ export class Authenticator implements Identification {
   }
 
   /** AU7. */
-  async logIn(logIn: LogIn): Promise<string> {
+  async logIn(logIn: LogIn, isRenewable = false): Promise<string> {
     const { door, address } = logIn;
     const name = logIn.user.slice(0, AUTH_LIMITS.nameBytesMax);
     const principal: Principal = { name, method: 'password', door, address };
     try {
       if (this.#known.isOff) throw isOff(); // AU2
-      const token = await this.#tokenFor(logIn);
+      const token = await this.#tokenFor(logIn, isRenewable);
       this.#audit.record({ action: 'logIn', decision: 'allowed', principal });
       return token;
     } catch (cause) {
@@ -230,8 +235,14 @@ export class Authenticator implements Identification {
     }
   }
 
+  renewed(text: string): string | undefined {
+    if (this.#unlessRefused(() => this.#ofToken(text)) === undefined) return undefined;
+    const next = nextToken(this.#tokenOf(text), this.#clock.wallMs());
+    return next && signToken(next, this.#known.image.tokenKey);
+  }
+
   /** AU3. */
-  async #tokenFor(logIn: LogIn): Promise<string> {
+  async #tokenFor(logIn: LogIn, isRenewable = false): Promise<string> {
     const user = this.#lastKnown().user(logIn.user);
     if (!(await this.#hasher.verify(logIn, user?.passwordHash)) || user === undefined) {
       void this.#known.authority; // AU6: throws `UNAVAILABLE`.
@@ -240,7 +251,9 @@ export class Authenticator implements Identification {
       });
     }
     const { name, version } = user;
-    return signToken({ user: name, version, endsMs: this.#clock.wallMs() + TOKEN_LIFE_MS }, this.#known.image.tokenKey);
+    const sinceMs = this.#clock.wallMs();
+    const token = { user: name, version, endsMs: sinceMs + TOKEN_LIFE_MS, ...(isRenewable && { sinceMs }) };
+    return signToken(token, this.#known.image.tokenKey);
   }
 }
 

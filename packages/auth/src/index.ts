@@ -15,7 +15,7 @@ export {
   type PasswordLimits,
   type PasswordThread,
 } from './credentials/password-hasher.ts';
-export { checkToken, readToken, signToken, TOKEN_LIFE_MS } from './credentials/tokens.ts';
+export { checkToken, LOG_IN_LIFE_MS, readToken, signToken, TOKEN_LIFE_MS } from './credentials/tokens.ts';
 export { AUTH_TRUST_MS, KnownAuth, type KnownAuthDeps } from './known-auth.ts';
 export { needsOfCommand, needsOfQuery } from './needs/command-needs.ts';
 export { isPlain, type LeaseNeed, type Need, type OwnerNeed, type PlainNeed } from './needs/need.ts';

@@ -7,13 +7,12 @@
  */
 import { execFile } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { PROGRAM } from '../../e2e/program.ts';
 import type { Access } from './access.ts';
 
 const run = promisify(execFile);
-const PROGRAM = join(dirname(createRequire(import.meta.url).resolve('@remora/cli/package.json')), 'bin/remora.mjs');
 
 /** Two sets of certificates for each authority: one can replace the other. */
 export const AUTHORITIES = ['a', 'b'] as const;

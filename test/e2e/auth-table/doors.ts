@@ -96,6 +96,8 @@ export interface HttpRequest {
   readonly method: string;
   readonly path: string;
   readonly body?: unknown;
+  /** In place of `body`: JSON lines. */
+  readonly lines?: readonly object[];
 }
 
 /** etcd's JSON gateway. */
@@ -125,17 +127,25 @@ export async function askHttp(world: World, request: HttpRequest, who: Who, port
   return { verdict: 'allowed', says };
 }
 
+function bodyOf({ body, lines }: HttpRequest): { readonly type?: string; readonly body?: string } {
+  if (lines !== undefined)
+    return { type: 'application/jsonl', body: lines.map((line) => JSON.stringify(line)).join('\n') };
+  return body === undefined ? {} : { type: 'application/json', body: JSON.stringify(body) };
+}
+
 /** The first part of a stream counts. */
-async function fetched(world: World, { method, path, body }: HttpRequest, who: Who, port = world.cluster.node(1).http) {
+async function fetched(world: World, request: HttpRequest, who: Who, port = world.cluster.node(1).http) {
+  const { method, path } = request;
+  const { type: sent, body } = bodyOf(request);
   const token = world.token(who);
   const over = new AbortController();
   const response = await fetch(`http://${port}${path}`, {
     method,
     headers: {
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(sent !== undefined && { 'content-type': sent }),
     },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(body !== undefined && { body }),
     signal: AbortSignal.any([over.signal, AbortSignal.timeout(CALL_MS)]),
   });
   const { status } = response;

@@ -3,9 +3,13 @@ import type { HttpRequest } from './doors.ts';
 import {
   ANY_USER,
   EVERYBODY,
+  KEY_EDITORS,
+  KEY_READERS,
+  KEY_WRITERS,
   LOCK_READERS,
   LOCK_USER,
   OWNER_OR_STEERERS,
+  ROOT,
   type Rows,
   STEERERS,
   type Verdicts,
@@ -102,6 +106,65 @@ export const HTTP_ROWS: Readonly<Record<string, Rows<HttpRequest>>> = {
     {
       may: OWNER_OR_STEERERS,
       request: async (world) => ({ method: 'DELETE', path: `/v1/sessions/${textOf(await world.newSession())}` }),
+    },
+  ],
+  [`GET ${SESSION}/locks`]: [
+    {
+      may: OWNER_OR_STEERERS,
+      request: ({ session }) => ({ method: 'GET', path: `/v1/sessions/${textOf(session)}/locks` }),
+    },
+  ],
+  'GET /v1/namespaces': [get('/v1/namespaces', STEERERS)],
+  'GET /v1/kv/{key}': [get('/v1/kv/a%2Fk', KEY_READERS)],
+  'GET /v1/kv': [get('/v1/kv?prefix=a/', KEY_READERS), get('/v1/kv', ROOT, 'all keys')],
+  'GET /v1/kv-tree': [get('/v1/kv-tree?prefix=a/', KEY_READERS), get('/v1/kv-tree', ROOT, 'all keys')],
+  'GET /v1/kv-history/{key}': [get('/v1/kv-history/a%2Fk', KEY_READERS)],
+  'GET /v1/kv-events': [
+    get('/v1/kv-events?prefix=a/', KEY_READERS),
+    get('/v1/kv-events?key=a%2Fk', KEY_READERS, 'one key'),
+    get('/v1/kv-events', ROOT, 'all keys'),
+  ],
+  'GET /v1/kv-export': [get('/v1/kv-export?prefix=a/', KEY_READERS), get('/v1/kv-export', ROOT, 'all keys')],
+  'POST /v1/kv-import': [
+    {
+      name: 'over what is there',
+      may: KEY_WRITERS,
+      request: () => ({ method: 'POST', path: '/v1/kv-import?mode=overwrite', lines: [{ key: 'a/i', value: 'v' }] }),
+    },
+    {
+      name: 'if it is absent',
+      may: KEY_EDITORS,
+      request: () => ({ method: 'POST', path: '/v1/kv-import', lines: [{ key: 'a/i', value: 'v' }] }),
+    },
+    {
+      name: 'also elsewhere',
+      may: ROOT,
+      request: () => {
+        const lines = ['a/i', 'elsewhere'].map((key) => ({ key, value: 'v' }));
+        return { method: 'POST', path: '/v1/kv-import?mode=overwrite', lines };
+      },
+    },
+  ],
+  'PUT /v1/kv/{key}': [
+    { may: KEY_WRITERS, request: () => ({ method: 'PUT', path: '/v1/kv/a%2Fh', body: { value: 'v' } }) },
+    {
+      name: 'with a condition',
+      may: KEY_EDITORS,
+      request: () => ({ method: 'PUT', path: '/v1/kv/a%2Fh', body: { value: 'v', ifVersion: 0 } }),
+    },
+  ],
+  'DELETE /v1/kv/{key}': [
+    { may: KEY_WRITERS, request: () => ({ method: 'DELETE', path: '/v1/kv/a%2Fh' }) },
+    {
+      name: 'with a condition',
+      may: KEY_EDITORS,
+      request: () => ({ method: 'DELETE', path: '/v1/kv/a%2Fh?ifVersion=9' }),
+    },
+  ],
+  'DELETE /v1/kv': [
+    {
+      may: KEY_EDITORS,
+      request: () => ({ method: 'DELETE', path: '/v1/kv?prefix=a/gone&unchangedSince=1' }),
     },
   ],
   'GET /openapi.json': [get('/openapi.json', EVERYBODY)],

@@ -16,12 +16,14 @@ import { join } from 'node:path';
 import { type CodeBlock, codeBlocks } from '../../../packages/cli/test/docs/markdown.ts';
 import { ROOT, readPage } from '../../../packages/cli/test/docs/pages.ts';
 import type { Cluster } from '../harness.ts';
+import { PROGRAM } from '../program.ts';
 
 /** Waits for the end of the process: its ports and its directory are free then. */
 const STOP = `pid=$(sed -E 's/.*"pid": ?([0-9]+).*/\\1/' < <(tr -d '\\n' < /var/lib/remora/lock/owner.json))
 kill "$pid"; while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
 `;
-const RUN_TIMEOUT_MS = 110_000;
+/** A guard against hangs: on a busy machine thirty commands with a log-in each take two minutes. */
+const RUN_TIMEOUT_MS = 240_000;
 /** The last digit of a port, as `npm start` gives them out. */
 const PORT_KINDS = ['client', 'peer', 'http', 'health'] as const;
 
@@ -45,7 +47,7 @@ export class PageRunner {
     this.#others = others;
     mkdirSync(join(this.dir, 'bin'));
     const command = join(this.dir, 'bin/remora');
-    writeFileSync(command, `#!/bin/sh\nexec '${process.execPath}' '${ROOT}/packages/cli/bin/remora.mjs' "$@"\n`);
+    writeFileSync(command, `#!/bin/sh\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`);
     chmodSync(command, 0o755);
     mkdirSync(join(this.dir, 'node_modules'));
     symlinkSync(join(ROOT, 'packages/client'), join(this.dir, 'node_modules/remora'));

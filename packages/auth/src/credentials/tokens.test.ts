@@ -1,6 +1,15 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { checkToken, readToken, signToken, TOKEN_CHARACTERS_MAX, type Token } from './tokens.ts';
+import { describe, expect, test } from 'vitest';
+import {
+  checkToken,
+  LOG_IN_LIFE_MS,
+  nextToken,
+  readToken,
+  signToken,
+  TOKEN_CHARACTERS_MAX,
+  TOKEN_LIFE_MS,
+  type Token,
+} from './tokens.ts';
 
 const KEY = Buffer.alloc(32, 7);
 const TOKEN: Token = { user: 'änn', version: 3, endsMs: 1_000 };
@@ -51,4 +60,29 @@ test('a token ends at its time, with its user, and with the password (T2, T3)', 
   expect(() => checkToken(TOKEN, ANN, 1_000)).toThrow(refused('expired'));
   expect(() => checkToken(TOKEN, undefined, 0)).toThrow(refused('does not exist any more'));
   expect(() => checkToken(TOKEN, { ...ANN, version: 4 }, 0)).toThrow(refused('password of its user was changed'));
+});
+
+describe('the token that follows a token (T5)', () => {
+  const first: Token = { user: 'ann', version: 3, endsMs: 1_000 + TOKEN_LIFE_MS, sinceMs: 1_000 };
+  const half = 1_000 + TOKEN_LIFE_MS / 2;
+
+  test('is made in the second half of its life, and remembers the log-in', () => {
+    expect(nextToken(first, half - 1)).toBeUndefined();
+    const next = nextToken(first, half);
+    expect(next).toEqual({ ...first, endsMs: half + TOKEN_LIFE_MS });
+    expect(readToken(signToken(next as Token, KEY), KEY)).toEqual(next);
+  });
+
+  test('ends with the log-in, however often it is renewed', () => {
+    let token = first;
+    for (let next = nextToken(token, token.endsMs - 1); next !== undefined; next = nextToken(token, token.endsMs - 1)) {
+      token = next;
+    }
+    expect(token.endsMs).toBe(1_000 + LOG_IN_LIFE_MS);
+  });
+
+  test('is not made for a token that was not made for a browser', () => {
+    const { sinceMs: _, ...plain } = first;
+    expect(nextToken(plain, half)).toBeUndefined();
+  });
 });

@@ -7,6 +7,9 @@
  *     anything else changes.
  * T3. A token ends after `TOKEN_LIFE_MS`. Clients get another one by their password.
  * T4. Of a forged token nothing is looked at but its signature, which is compared in constant time.
+ * T5. A token of a browser is renewed while it is used, without the password, until `LOG_IN_LIFE_MS` after the log-in
+ *      (decision 106). It says when that was. Other tokens do not say so, and are never renewed: who has seen one
+ *      cannot make it last. Nodes of earlier releases pass over this field.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -15,6 +18,8 @@ import type { User } from '@remora/protocol';
 
 /** T3. */
 export const TOKEN_LIFE_MS = 5 * 60_000;
+/** T5. A working day: whoever has taken a cookie does not have it for good. */
+export const LOG_IN_LIFE_MS = 12 * 3_600_000;
 /** Longer ones are refused before they are looked at: a name has at most 1,024 bytes. */
 export const TOKEN_CHARACTERS_MAX = 2_048;
 const VERSION = 'r1';
@@ -25,11 +30,14 @@ export interface Token {
   readonly version: number;
   /** On the wall clock. */
   readonly endsMs: number;
+  /** When the password was verified, on the wall clock; only in a token that may be renewed (T5). */
+  readonly sinceMs?: number;
 }
 
 /** Returns `r1.<contents>.<signature>`, in base64url. */
-export function signToken({ user, version, endsMs }: Token, key: Bytes): string {
-  const contents = Buffer.from(JSON.stringify([user, version, endsMs])).toString('base64url');
+export function signToken({ user, version, endsMs, sinceMs }: Token, key: Bytes): string {
+  const parts = sinceMs === undefined ? [user, version, endsMs] : [user, version, endsMs, sinceMs];
+  const contents = Buffer.from(JSON.stringify(parts)).toString('base64url');
   const signed = `${VERSION}.${contents}`;
   return `${signed}.${signatureOf(signed, key).toString('base64url')}`;
 }
@@ -47,12 +55,23 @@ export function readToken(text: string, key: Bytes): Token {
   }
   const [version, contents = ''] = signed.split('.');
   if (version !== VERSION) throw invalidToken('another version of this program has given it');
-  const [user, userVersion, endsMs] = JSON.parse(Buffer.from(contents, 'base64url').toString()) as [
+  const [user, userVersion, endsMs, sinceMs] = JSON.parse(Buffer.from(contents, 'base64url').toString()) as [
     string,
     number,
     number,
+    number?,
   ];
-  return { user, version: userVersion, endsMs };
+  return { user, version: userVersion, endsMs, ...(sinceMs === undefined ? {} : { sinceMs }) };
+}
+
+/**
+ * Returns the token that follows a valid one. Undefined if it may not be renewed, while more than half of its life is
+ * left, and when it reaches the end of its log-in (T5).
+ */
+export function nextToken({ user, version, endsMs, sinceMs }: Token, nowMs: number): Token | undefined {
+  if (sinceMs === undefined || endsMs - nowMs > TOKEN_LIFE_MS / 2) return undefined;
+  const nextMs = Math.min(nowMs + TOKEN_LIFE_MS, sinceMs + LOG_IN_LIFE_MS);
+  return nextMs <= endsMs ? undefined : { user, version, endsMs: nextMs, sinceMs };
 }
 
 /**

@@ -1,21 +1,14 @@
 /** Who uses this page, and what the user may do. */
+import type { WhoAmIJson } from '@remora/gateway/http/json/access';
 import { Store } from '../logic/store.ts';
 import { call, get, whenLoggedOut } from './client.ts';
 import { ApiError } from './errors.ts';
-
-export interface WhoAmI {
-  readonly authentication: boolean;
-  readonly user?: string;
-  readonly isRoot: boolean;
-  readonly how: 'none' | 'password' | 'certificate' | 'token';
-  readonly roles: readonly string[];
-}
 
 export type Access =
   | { readonly state: 'unknown' }
   /** `hasEnded`: the user was logged in before. */
   | { readonly state: 'loggedOut'; readonly hasEnded: boolean }
-  | { readonly state: 'in'; readonly who: WhoAmI };
+  | { readonly state: 'in'; readonly who: WhoAmIJson };
 
 export const access = new Store<Access>({ state: 'unknown' });
 
@@ -26,7 +19,7 @@ whenLoggedOut(() => {
 /** Reads who uses the page. */
 export async function readAccess(): Promise<void> {
   try {
-    const who = await get<WhoAmI>('/v1/whoami');
+    const who = await get<WhoAmIJson>('/v1/whoami');
     const isOut = who.authentication && who.user === undefined;
     access.set(isOut ? { state: 'loggedOut', hasEnded: false } : { state: 'in', who });
   } catch (error) {

@@ -1,5 +1,5 @@
 /** Calls of the HTTP API of the node that serves this page. */
-import { searchOf, type Parameters } from '../logic/location.ts';
+import { type Parameters, searchOf } from '../logic/location.ts';
 import { answered, unanswered } from './connection.ts';
 import { ApiError, errorOf, UNREACHABLE } from './errors.ts';
 
@@ -16,11 +16,11 @@ interface CallOptions {
   readonly timeoutMs?: number;
 }
 
-/** Called when a request was refused because its user has to log in. */
-let onLoggedOut: () => void = () => {};
+const listeners: { loggedOut(): void } = { loggedOut() {} };
 
+/** Calls back when a request was refused because its user has to log in. */
 export function whenLoggedOut(call: () => void): void {
-  onLoggedOut = call;
+  listeners.loggedOut = call;
 }
 
 export function get<Answer>(path: string, query: Parameters = {}, signal?: AbortSignal): Promise<Answer> {
@@ -37,7 +37,7 @@ export async function call<Answer>(method: Method, path: string, options: CallOp
   });
   if (response.ok) return (text === '' ? undefined : parsed(text)) as Answer;
   const error = errorOf(response.status, parsed(text));
-  if (error.code === 'UNAUTHENTICATED') onLoggedOut();
+  if (error.code === 'UNAUTHENTICATED') listeners.loggedOut();
   throw error;
 }
 

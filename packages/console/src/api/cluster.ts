@@ -1,9 +1,6 @@
 /** Calls about the cluster: its nodes, ranges, operators, schedulers and settings. */
-import { rememberGateways } from '../app/gateways.ts';
-import { percentEncoded } from '../logic/bytes.ts';
-import { call, get } from './client.ts';
+
 import type {
-  ActivityJson,
   ClusterJson,
   OperatorJson,
   OperatorsJson,
@@ -14,16 +11,17 @@ import type {
   SettingsJson,
   UpgradeJson,
   WhyJson,
-} from './cluster-types.ts';
+} from '@remora/gateway/http/json/cluster';
+import type { ActivityJson } from '@remora/gateway/http/json/history';
+import { percentEncoded } from '../logic/bytes.ts';
+import { call, get } from './client.ts';
 
 const RANGES_PAGE = 500;
 /** The page of ranges shows so many; a cluster with more is searched by key. */
 export const RANGES_MAX = 5_000;
 
-export async function cluster(signal: AbortSignal): Promise<ClusterJson> {
-  const answer = await get<ClusterJson>('/v1/cluster', {}, signal);
-  rememberGateways(answer);
-  return answer;
+export function cluster(signal: AbortSignal): Promise<ClusterJson> {
+  return get('/v1/cluster', {}, signal);
 }
 
 export function activity(signal: AbortSignal): Promise<ActivityJson> {
@@ -32,17 +30,18 @@ export function activity(signal: AbortSignal): Promise<ActivityJson> {
 
 export async function ranges(signal: AbortSignal): Promise<readonly RangeJson[]> {
   const found: RangeJson[] = [];
-  let after: string | undefined;
+  let from: string | undefined;
   do {
-    const page = await get<RangesJson>('/v1/cluster/ranges', { after, limit: RANGES_PAGE }, signal);
+    const page = await get<RangesJson>('/v1/cluster/ranges', { from, limit: RANGES_PAGE }, signal);
     found.push(...page.ranges);
-    after = page.next;
-  } while (after !== undefined && found.length < RANGES_MAX);
+    from = page.next;
+  } while (from !== undefined && found.length < RANGES_MAX);
   return found;
 }
 
-export async function rangeWith(key: string, signal: AbortSignal): Promise<RangeJson | undefined> {
-  return (await get<RangesJson>('/v1/cluster/ranges', { key, limit: 1 }, signal)).ranges[0];
+/** The range that has a place. */
+export async function rangeAt(from: string, signal: AbortSignal): Promise<RangeJson | undefined> {
+  return (await get<RangesJson>('/v1/cluster/ranges', { from, limit: 1 }, signal)).ranges[0];
 }
 
 export async function hotRanges(by: string, signal: AbortSignal): Promise<readonly RangeJson[]> {
@@ -59,13 +58,13 @@ export async function why(of: 'ranges' | 'nodes', id: number, signal: AbortSigna
 
 export type RangeChange = 'split' | 'merge' | 'move' | 'add-replica' | 'remove-replica';
 
-/** Begins the change; the operator continues by itself. */
+/** Begins the change, if the range is as the caller saw it; the operator continues by itself. */
 export function changeRange(
-  id: number,
+  { id, epoch }: Pick<RangeJson, 'id' | 'epoch'>,
   change: RangeChange,
   body: Readonly<Record<string, string | number>>,
 ): Promise<OperatorJson> {
-  return call('POST', `/v1/cluster/ranges/${id}/${change}`, { body });
+  return call('POST', `/v1/cluster/ranges/${id}/${change}`, { body: { ...body, ...epoch } });
 }
 
 export function transferLeader(id: number, to: number): Promise<{ readonly fromNode: number }> {
@@ -73,7 +72,9 @@ export function transferLeader(id: number, to: number): Promise<{ readonly fromN
 }
 
 export function setDuty(node: number, duty: string, forMs?: number): Promise<unknown> {
-  return call('PUT', `/v1/cluster/nodes/${node}/duty`, { body: { duty, ...(forMs === undefined ? {} : { forMs }) } });
+  return call('PUT', `/v1/cluster/nodes/${node}/duty`, {
+    body: { duty, ...(forMs === undefined ? {} : { for: forMs }) },
+  });
 }
 
 export function setLogLevel(node: number, level: string): Promise<{ readonly level: string; readonly before: string }> {
@@ -103,7 +104,7 @@ export function schedulers(signal: AbortSignal): Promise<SchedulersJson> {
 
 /** 0 resumes it. */
 export function pauseScheduler(name: string, pausedMs: number): Promise<SchedulersJson> {
-  return call('PUT', `/v1/cluster/schedulers/${percentEncoded(name)}`, { body: { pausedMs } });
+  return call('PUT', `/v1/cluster/schedulers/${percentEncoded(name)}`, { body: { pausedFor: pausedMs } });
 }
 
 export function rebalancePlan(signal: AbortSignal): Promise<RebalanceJson> {

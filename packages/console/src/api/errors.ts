@@ -1,5 +1,5 @@
 /** Errors of the HTTP API, and what an operator can do about them. */
-export interface ErrorBody {
+interface ErrorBody {
   readonly error?: { readonly code?: string; readonly message?: string; readonly retry?: string } | string;
 }
 

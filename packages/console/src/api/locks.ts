@@ -37,7 +37,11 @@ export interface LockSearch {
 /** `readAtMs`: the cluster's time of the answer, from which `remainingMs` counts. */
 export type LockRow = LockJson & { readonly readAtMs: number };
 
-export async function lockList(search: LockSearch, after: string | undefined, signal: AbortSignal): Promise<Part<LockRow>> {
+export async function lockList(
+  search: LockSearch,
+  after: string | undefined,
+  signal: AbortSignal,
+): Promise<Part<LockRow>> {
   const { namespace, prefix, contains, kind } = search;
   const query = { prefix, contains, kind, after, limit: PAGE };
   const answer = await get<LocksAnswer>(`/v1/locks/${segment(namespace, 'namespace')}`, query, signal);
@@ -83,6 +87,12 @@ export async function sessionList(
   return { rows: answer.sessions, next: answer.more ? answer.next : undefined };
 }
 
+/** The attributes of sessions, by their ids; of the first thousand, which are all of most clusters. */
+export async function sessionNames(signal: AbortSignal): Promise<ReadonlyMap<string, SessionInfoJson>> {
+  const { sessions } = await get<SessionsAnswer>('/v1/sessions', { limit: 1_000 }, signal);
+  return new Map(sessions.map((one) => [one.session, one]));
+}
+
 export function session(id: string, signal: AbortSignal): Promise<SessionAnswer> {
   return get<SessionAnswer>(`/v1/sessions/${percentEncoded(id)}`, {}, signal);
 }
@@ -102,7 +112,7 @@ function lockPath({ namespace, name }: LockName): string {
 }
 
 /** @throws {ApiError} for names that no browser can send in a path. */
-export function segment(value: JsonBytes, what: string): string {
+function segment(value: JsonBytes, what: string): string {
   if (isPathSafe(value)) return percentEncoded(value);
   throw new ApiError(0, 'INVALID_ARGUMENT', `browsers cannot send the ${what} name "${value}"; use the command line`);
 }

@@ -1,8 +1,8 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { access, readAccess } from '../api/access.ts';
-import { ErrorNote, Loading, Empty } from '../kit/states.tsx';
 import { Page } from '../kit/page.tsx';
+import { Empty, ErrorNote, Loading } from '../kit/states.tsx';
 import { addressOf } from '../logic/location.ts';
 import type { PageProps } from '../pages/page-props.ts';
 import { PAGES } from '../pages/registry.ts';
@@ -22,7 +22,9 @@ export function App() {
   if (present.state === 'loggedOut') return <LogIn hasEnded={present.hasEnded} />;
   return (
     <Frame showHelp={() => setHelp(true)}>
-      {start.error !== undefined && present.state === 'unknown' && <ErrorNote error={start.error} retry={start.reload} />}
+      {start.error !== undefined && present.state === 'unknown' && (
+        <ErrorNote error={start.error} retry={start.reload} />
+      )}
       {present.state === 'in' && <CurrentPage />}
       {hasHelp && <Help close={() => setHelp(false)} />}
     </Frame>

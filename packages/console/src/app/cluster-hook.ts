@@ -1,12 +1,25 @@
+import type { ClusterJson, NodeJson } from '@remora/gateway/http/json/cluster';
+import { useEffect } from 'preact/hooks';
 import { cluster } from '../api/cluster.ts';
-import type { ClusterJson, NodeJson } from '../api/cluster-types.ts';
-import { type Resource, useResource } from './hooks.ts';
+import { rememberGateways } from './gateways.ts';
+import type { Resource } from './hooks.ts';
+import { useLiveResource } from './live.ts';
 
-const EVERY_MS = 2_000;
+const EVERY_MS = 3_000;
 
 /** The nodes and the health of the cluster, kept up to date. */
-export function useCluster(everyMs = EVERY_MS): Resource<ClusterJson> {
-  return useResource('cluster', cluster, { everyMs });
+export function useCluster(): Resource<ClusterJson> {
+  const state = useLiveResource('overview', {
+    of: (overview) => overview,
+    key: 'cluster',
+    load: cluster,
+    everyMs: EVERY_MS,
+  });
+  const { data } = state;
+  useEffect(() => {
+    if (data !== undefined) rememberGateways(data);
+  }, [data]);
+  return state;
 }
 
 /** How people call a node. */

@@ -2,9 +2,9 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { access, logOut } from '../api/access.ts';
 import { messageOf } from '../api/errors.ts';
-import { addressOf } from '../logic/location.ts';
 import { Text } from '../kit/text.tsx';
 import { announce, Toasts } from '../kit/toast.tsx';
+import { addressOf } from '../logic/location.ts';
 import { PAGES } from '../pages/registry.ts';
 import { useStore } from './hooks.ts';
 import { Lost } from './lost.tsx';
@@ -21,7 +21,6 @@ interface FrameProps {
 export function Frame({ showHelp, children }: FrameProps) {
   const [isOpen, setOpen] = useState(false);
   const { page } = useStore(place);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another page closes the navigation.
   useEffect(() => setOpen(false), [page]);
   return (
     <div class="frame">
@@ -50,7 +49,12 @@ export function Frame({ showHelp, children }: FrameProps) {
       </header>
       <nav id="navigation" class={isOpen ? 'side side-open' : 'side'} aria-label="Pages">
         {PAGES.map(({ path, title, icon }) => (
-          <a key={path} href={addressOf(path)} aria-current={page === path ? 'page' : undefined} title={keysOf(path) ?? ''}>
+          <a
+            key={path}
+            href={addressOf(path)}
+            aria-current={page === path ? 'page' : undefined}
+            title={keysOf(path) ?? ''}
+          >
             <Icon path={icon} />
             {title}
           </a>
@@ -96,7 +100,16 @@ function ThemeSwitch() {
     >
       <svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
         <path d="M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2z" />
-        <path class="icon-fill" d={chosen === 'system' ? 'M8 2v12a6 6 0 0 0 0-12z' : chosen === 'dark' ? 'M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2z' : ''} />
+        <path
+          class="icon-fill"
+          d={
+            chosen === 'system'
+              ? 'M8 2v12a6 6 0 0 0 0-12z'
+              : chosen === 'dark'
+                ? 'M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2z'
+                : ''
+          }
+        />
       </svg>
     </button>
   );

@@ -1,5 +1,5 @@
 /** The gateways of the cluster, remembered for when the one that serves this page is gone. */
-import type { ClusterJson } from '../api/cluster-types.ts';
+import type { ClusterJson } from '@remora/gateway/http/json/cluster';
 import { Store } from '../logic/store.ts';
 
 export interface Gateway {

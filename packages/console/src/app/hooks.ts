@@ -42,7 +42,6 @@ export function useResource<Value>(
   latest.current = load;
   const { again } = useStore(connection);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `round` and `again` ask for a new read.
   useEffect(() => {
     if (key === undefined) return setState({ key, isLoading: false });
     const caller = new AbortController();

@@ -50,27 +50,29 @@ export function usePages<Row>(
   shown.current = state;
   const { again } = useStore(connection);
 
-  const read = useCallback(async (after: string | undefined): Promise<void> => {
-    running.current?.abort();
-    const caller = new AbortController();
-    running.current = caller;
-    setLoading(true);
-    try {
-      const part = await readRows(latest.current, after, caller.signal);
-      if (caller.signal.aborted) return;
-      setState((before) => {
-        const isFirst = after === undefined || before.key !== key;
-        const rows = isFirst ? part.rows : [...before.rows, ...part.rows];
-        return { key, rows, next: part.next, parts: isFirst ? 1 : before.parts + 1 };
-      });
-    } catch (error) {
-      if (caller.signal.aborted) return;
-      setState((before) => ({ ...(before.key === key ? before : { key, rows: [], parts: 0 }), error }));
-    }
-    setLoading(false);
-  }, [key]);
+  const read = useCallback(
+    async (after: string | undefined): Promise<void> => {
+      running.current?.abort();
+      const caller = new AbortController();
+      running.current = caller;
+      setLoading(true);
+      try {
+        const part = await readRows(latest.current, after, caller.signal);
+        if (caller.signal.aborted) return;
+        setState((before) => {
+          const isFirst = after === undefined || before.key !== key;
+          const rows = isFirst ? part.rows : [...before.rows, ...part.rows];
+          return { key, rows, next: part.next, parts: isFirst ? 1 : before.parts + 1 };
+        });
+      } catch (error) {
+        if (caller.signal.aborted) return;
+        setState((before) => ({ ...(before.key === key ? before : { key, rows: [], parts: 0 }), error }));
+      }
+      setLoading(false);
+    },
+    [key],
+  );
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `round` and `again` ask for a new read.
   useEffect(() => {
     void read(undefined);
     return () => running.current?.abort();

@@ -1,5 +1,5 @@
-import { Store } from '../logic/store.ts';
 import { addressOf, type Parameters, type Place, placeOf } from '../logic/location.ts';
+import { Store } from '../logic/store.ts';
 
 export const place = new Store<Place>(placeOf(location.pathname, location.search));
 

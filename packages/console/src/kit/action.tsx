@@ -119,7 +119,11 @@ export function ActionDialog(props: ActionProps & { close(): void }) {
           <button type="button" class="button" onClick={close}>
             Cancel
           </button>
-          <button type="submit" class={isDangerous ? 'button button-danger-solid' : 'button button-primary'} disabled={!isReady || isRunning}>
+          <button
+            type="submit"
+            class={isDangerous ? 'button button-danger-solid' : 'button button-primary'}
+            disabled={!isReady || isRunning}
+          >
             {isRunning ? 'Working …' : label}
           </button>
         </footer>

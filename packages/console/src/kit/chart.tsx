@@ -5,7 +5,7 @@ import { useStore } from '../app/hooks.ts';
 import { isDark } from '../app/theme.ts';
 import { absolute } from '../logic/format.ts';
 
-export interface Line {
+interface Line {
   readonly name: string;
   readonly values: readonly (number | null)[];
 }
@@ -33,7 +33,6 @@ export function Chart({ title, times, lines, unit }: ChartProps) {
   const shown = useRef(unit);
   shown.current = unit;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `dark` changes the colours that are read here.
   useEffect(() => {
     const element = box.current;
     if (element === null) return;

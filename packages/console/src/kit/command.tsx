@@ -2,7 +2,13 @@ import { useState } from 'preact/hooks';
 import { commandLine, type Word } from '../logic/shell.ts';
 
 /** The command that does the same, to copy. */
-export function Command({ words, label = 'The same on the command line' }: { readonly words: readonly Word[]; readonly label?: string }) {
+export function Command({
+  words,
+  label = 'The same on the command line',
+}: {
+  readonly words: readonly Word[];
+  readonly label?: string;
+}) {
   const line = commandLine(words);
   return (
     <div class="command">

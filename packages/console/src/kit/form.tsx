@@ -114,7 +114,7 @@ export function Search({ label, value, placeholder = label, change }: SearchProp
           if (event.key === 'Escape') event.currentTarget.blur();
         }}
       />
-      <kbd aria-hidden="true">/</kbd>
+      <kbd title="The key that moves here">/</kbd>
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import type { Resource } from '../app/hooks.ts';
 import { ApiError, adviceFor, messageOf } from '../api/errors.ts';
+import type { Resource } from '../app/hooks.ts';
 import { Text } from './text.tsx';
 
 /** Says what went wrong, and what to do. */
@@ -9,7 +9,8 @@ export function ErrorNote({ error, retry }: { readonly error: unknown; readonly 
   return (
     <div class="note note-bad" role="alert">
       <p>
-        {error instanceof ApiError && <code class="code">{error.code}</code>} <Text value={messageOf(error)} max={600} />
+        {error instanceof ApiError && <code class="code">{error.code}</code>}{' '}
+        <Text value={messageOf(error)} max={600} />
       </p>
       {advice !== undefined && <p class="muted">{advice}</p>}
       {retry !== undefined && (
@@ -21,7 +22,13 @@ export function ErrorNote({ error, retry }: { readonly error: unknown; readonly 
   );
 }
 
-export function Note({ tone = 'info', children }: { readonly tone?: 'info' | 'warn'; readonly children: ComponentChildren }) {
+export function Note({
+  tone = 'info',
+  children,
+}: {
+  readonly tone?: 'info' | 'warn';
+  readonly children: ComponentChildren;
+}) {
   return <div class={`note note-${tone}`}>{children}</div>;
 }
 
@@ -57,7 +64,9 @@ export function Loaded<Value>({ of, lines, children }: LoadedProps<Value>) {
   return (
     <>
       {error !== undefined && <ErrorNote error={error} retry={reload} />}
-      {data !== undefined ? children(data) : error === undefined && <Loading {...(lines === undefined ? {} : { lines })} />}
+      {data !== undefined
+        ? children(data)
+        : error === undefined && <Loading {...(lines === undefined ? {} : { lines })} />}
     </>
   );
 }

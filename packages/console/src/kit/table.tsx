@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { windowOf } from '../logic/window.ts';
+import { Scroll } from './scroll.tsx';
 
 export interface Column<Row> {
   readonly title: string;
@@ -32,7 +33,7 @@ const WHOLE_MAX = 60;
 /** A table. Long ones scroll in themselves, and only rows in sight are in the document. */
 export function Table<Row>(props: TableProps<Row>) {
   const { label, columns, rows, keyOf, tone, atEnd, empty } = props;
-  const box = useRef<HTMLDivElement>(null);
+  const box = useRef<HTMLElement>(null);
   const [view, setView] = useState({ scrollTop: 0, height: 600 });
   const isLong = rows.length > WHOLE_MAX;
   const shown = isLong
@@ -55,14 +56,11 @@ export function Table<Row>(props: TableProps<Row>) {
 
   if (rows.length === 0 && empty !== undefined) return <>{empty}</>;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard.
-    <section
-      ref={box}
+    <Scroll
+      box={box}
       class={isLong ? 'table-box table-long' : 'table-box'}
-      aria-label={label}
-      tabIndex={0}
-      onScroll={(event) => {
-        const { scrollTop, clientHeight } = event.currentTarget;
+      label={label}
+      scrolled={({ scrollTop, clientHeight }) => {
         if (isLong) setView({ scrollTop, height: clientHeight });
       }}
     >
@@ -90,13 +88,13 @@ export function Table<Row>(props: TableProps<Row>) {
           <Spacer height={shown.below} />
         </tbody>
       </table>
-    </section>
+    </Scroll>
   );
 }
 
 function Spacer({ height }: { readonly height: number }) {
   return height === 0 ? null : (
-    <tr aria-hidden="true" class="spacer">
+    <tr class="spacer">
       <td style={{ height: `${height}px` }} />
     </tr>
   );

@@ -27,13 +27,14 @@ export function Text({ value, max = SHOWN_MAX, isBlock = false }: TextProps) {
         piece.kind === 'plain' ? (
           piece.text
         ) : (
-          // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no identity but their place.
           <span key={at} class="mark" title={piece.meaning}>
             {piece.text}
           </span>
         ),
       )}
-      {shown.length < value.length && <span class="more">… {(value.length - shown.length).toLocaleString('en-US')} more</span>}
+      {shown.length < value.length && (
+        <span class="more">… {(value.length - shown.length).toLocaleString('en-US')} more</span>
+      )}
     </bdi>
   );
 }
@@ -46,7 +47,9 @@ function shortened(value: string, max: number): string {
 
 function BinaryText({ value, max }: { readonly value: JsonBytes; readonly max: number }) {
   const bytes = toBytes(value);
-  const shown = Array.from(bytes.subarray(0, Math.ceil(max / 3)), (byte) => byte.toString(16).padStart(2, '0')).join(' ');
+  const shown = Array.from(bytes.subarray(0, Math.ceil(max / 3)), (byte) => byte.toString(16).padStart(2, '0')).join(
+    ' ',
+  );
   return (
     <span class="text binary" title="not UTF-8: shown in hexadecimal">
       <span class="mark">hex</span> {shown}

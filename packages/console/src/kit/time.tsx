@@ -1,5 +1,5 @@
-import { now } from '../app/time.ts';
 import { useStore } from '../app/hooks.ts';
+import { now } from '../app/time.ts';
 import { absolute, ago, clockSpan, coarse, span } from '../logic/format.ts';
 
 /** A moment: how long ago it was, and the absolute time on hover and focus. */

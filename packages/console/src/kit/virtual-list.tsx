@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { windowOf } from '../logic/window.ts';
+import { Scroll } from './scroll.tsx';
 
 interface VirtualListProps<Row> {
   readonly label: string;
@@ -12,29 +13,22 @@ interface VirtualListProps<Row> {
 
 /** Lines of one height that scroll in themselves; only those in sight are in the document. */
 export function VirtualList<Row>({ label, rows, keyOf, draw, rowHeight = 30 }: VirtualListProps<Row>) {
-  const box = useRef<HTMLDivElement>(null);
+  const box = useRef<HTMLElement>(null);
   const [view, setView] = useState({ scrollTop: 0, height: 600 });
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const observer = new ResizeObserver(() =>
-      setView({ scrollTop: element.scrollTop, height: element.clientHeight }),
-    );
+    const observer = new ResizeObserver(() => setView({ scrollTop: element.scrollTop, height: element.clientHeight }));
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
   const shown = windowOf({ rows: rows.length, rowHeight, ...view });
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard.
-    <section
-      ref={box}
+    <Scroll
+      box={box}
       class="virtual-list"
-      aria-label={label}
-      tabIndex={0}
-      onScroll={(event) => {
-        const { scrollTop, clientHeight } = event.currentTarget;
-        setView({ scrollTop, height: clientHeight });
-      }}
+      label={label}
+      scrolled={({ scrollTop, clientHeight }) => setView({ scrollTop, height: clientHeight })}
     >
       <div style={{ height: `${shown.above}px` }} />
       {rows.slice(shown.from, shown.to).map((row) => (
@@ -43,6 +37,6 @@ export function VirtualList<Row>({ label, rows, keyOf, draw, rowHeight = 30 }: V
         </div>
       ))}
       <div style={{ height: `${shown.below}px` }} />
-    </section>
+    </Scroll>
   );
 }

@@ -29,17 +29,13 @@ export function identityOf(value: JsonBytes): string {
   return typeof value === 'string' ? `t${value}` : `b${value.base64}`;
 }
 
-export function equalBytes(a: JsonBytes, b: JsonBytes): boolean {
-  return identityOf(a) === identityOf(b);
-}
-
 export function isEmpty(value: JsonBytes): boolean {
   return typeof value === 'string' ? value === '' : value.base64 === '';
 }
 
 /**
- * Percent-encodes every byte but letters, digits, `_`, `~` and `-`, for a segment of a path or a value of a query. A dot
- * is encoded, too, which browsers decode again where a segment is `.` or `..`: see `isPathSafe`.
+ * Percent-encodes every byte but letters, digits, `_`, `~` and `-`, for a segment of a path or a value of a query. A
+ * dot is encoded, too, which browsers decode again where a segment is `.` or `..`: see `isPathSafe`.
  */
 export function percentEncoded(value: JsonBytes): string {
   return Array.from(toBytes(value), (byte) => {

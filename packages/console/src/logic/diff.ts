@@ -81,7 +81,10 @@ function numbered(kinds: readonly Kind[], left: readonly string[], right: readon
 }
 
 /** Unchanged lines further than `context` from a change become gaps. */
-export function withGaps(lines: readonly DiffLine[], context = 3): readonly (DiffLine | { readonly skipped: number })[] {
+export function withGaps(
+  lines: readonly DiffLine[],
+  context = 3,
+): readonly (DiffLine | { readonly skipped: number })[] {
   const isNear = new Array<boolean>(lines.length).fill(false);
   lines.forEach((line, at) => {
     if (line.kind === 'same') return;

@@ -5,7 +5,7 @@ export interface HexLine {
   readonly ascii: string;
 }
 
-export const HEX_LINE_BYTES = 16;
+const HEX_LINE_BYTES = 16;
 
 export function hexLine(bytes: Uint8Array, line: number): HexLine {
   const from = line * HEX_LINE_BYTES;

@@ -4,7 +4,7 @@ import { identityOf, type JsonBytes } from './bytes.ts';
 
 type Entry = FolderJson | LeafJson;
 
-export interface Folder {
+interface Folder {
   readonly entries: readonly Entry[];
   /** The cursor of the rest. */
   readonly next?: string | undefined;
@@ -14,10 +14,22 @@ export interface Folder {
 export type Folders = ReadonlyMap<string, Folder>;
 
 export type TreeLine =
-  | { readonly type: 'entry'; readonly id: string; readonly depth: number; readonly entry: Entry; readonly isOpen: boolean }
+  | {
+      readonly type: 'entry';
+      readonly id: string;
+      readonly depth: number;
+      readonly entry: Entry;
+      readonly isOpen: boolean;
+    }
   /** The folder is open, and not read yet. */
   | { readonly type: 'loading'; readonly id: string; readonly depth: number }
-  | { readonly type: 'more'; readonly id: string; readonly depth: number; readonly prefix: JsonBytes; readonly next: string };
+  | {
+      readonly type: 'more';
+      readonly id: string;
+      readonly depth: number;
+      readonly prefix: JsonBytes;
+      readonly next: string;
+    };
 
 /** The lines of the folder `prefix` and of the open ones below it, from the top down. */
 export function treeLines(folders: Folders, open: ReadonlySet<string>, prefix: JsonBytes): readonly TreeLine[] {

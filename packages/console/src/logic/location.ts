@@ -6,7 +6,7 @@
  */
 import { type JsonBytes, percentDecoded, percentEncoded } from './bytes.ts';
 
-export const BASE = '/console/';
+const BASE = '/console/';
 
 export interface Place {
   /** The page: `locks`. Empty: the first one. */

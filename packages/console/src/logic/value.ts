@@ -64,7 +64,10 @@ export function parsedValue(form: Form, typed: string): { readonly value: JsonBy
 export function typedValue(form: Form, value: JsonBytes): string {
   if (form !== 'hex') return typeof value === 'string' ? value : '';
   const pairs = Array.from(toBytes(value), (byte) => byte.toString(16).padStart(2, '0'));
-  return pairs.map((pair, at) => (at % 16 === 15 ? `${pair}\n` : `${pair} `)).join('').trimEnd();
+  return pairs
+    .map((pair, at) => (at % 16 === 15 ? `${pair}\n` : `${pair} `))
+    .join('')
+    .trimEnd();
 }
 
 /** Lines to compare: indented JSON where both are JSON, text, or a dump. */

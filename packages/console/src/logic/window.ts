@@ -7,8 +7,6 @@ export interface Window {
   readonly below: number;
 }
 
-/** Browsers draw nothing beyond some 16 million pixels; longer lists would end there. */
-export const HEIGHT_MAX = 12_000_000;
 const SPARE_ROWS = 8;
 
 export function windowOf(list: {

@@ -15,6 +15,10 @@ export interface ApiRequest {
    */
   readonly signal: AbortSignal;
   readonly principal: Principal | undefined;
+  /** The address of the caller, without its port. */
+  readonly address?: string | undefined;
+  /** Whether the caller has come by TLS. */
+  readonly isSecure?: boolean;
   /** The header `traceparent`. */
   readonly trace?: string | undefined;
   /** The header `Last-Event-ID`. */
@@ -40,8 +44,8 @@ export type EventStream = (sink: EventSink) => EventSource;
 
 interface EventSink {
   /**
-   * Returns how many bytes the client has not taken yet; 0 when it keeps up, otherwise `onDrain` follows. `id`: a client
-   * that reconnects names the last one (`Last-Event-ID`).
+   * Returns how many bytes the client has not taken yet; 0 when it keeps up, otherwise `onDrain` follows. `id`: a
+   * client that reconnects names the last one (`Last-Event-ID`).
    */
   write(event: string, data: unknown, id?: number): number;
   /** Ends the stream with a last event. */

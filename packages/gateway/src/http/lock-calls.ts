@@ -1,4 +1,4 @@
-import { EMPTY_BYTES, jsonBytes, ServiceError, toServiceError } from '@remora/base';
+import { jsonBytes, ServiceError, toServiceError } from '@remora/base';
 import {
   DEFAULT_NAMESPACE,
   type LockCommand,
@@ -37,7 +37,6 @@ import {
   validMs,
 } from './lock-json.ts';
 import { type RangeCalls, refuse, unlessRefused } from './range-calls.ts';
-import { onlyThese, percentEncoded, type Target, wholeNumber } from './targets.ts';
 
 export interface ReleasedJson {
   readonly released: boolean;
@@ -45,7 +44,6 @@ export interface ReleasedJson {
   readonly code?: string;
 }
 
-const LIST_LIMIT_DEFAULT = 100;
 /** The remaining time is shown for at most this many holders; each takes a query of its own. */
 const TERMS_MAX = 16;
 const NOT_HELD: readonly string[] = ['LOCK_NOT_HELD', 'LOCK_WRONG_OWNER', 'SESSION_EXPIRED'];
@@ -241,25 +239,6 @@ export class LockCalls {
       return session === undefined ? holder : { ...holder, ...termsJson(session) };
     });
     return { ...shown, holders };
-  }
-
-  async list(
-    namespace: string,
-    { query: asked }: Target,
-  ): Promise<{ readonly locks: readonly LockJson[]; readonly more: boolean; readonly next?: string }> {
-    onlyThese(asked, ['prefix', 'after', 'limit']);
-    const prefix = asked.get('prefix') ?? EMPTY_BYTES;
-    const after = asked.get('after') ?? EMPTY_BYTES;
-    const limit = wholeNumber(asked, 'limit', LIST_LIMIT_DEFAULT);
-    const query = { type: 'list', namespace, prefix, after, limit, allKinds: true } as const;
-    refuse(validateLockQuery(query));
-    const { locks, more } = await this.#calls.ask(query);
-    const last = locks.at(-1)?.lock.name;
-    return {
-      locks: locks.map(lockJson),
-      more,
-      ...(more && last !== undefined ? { next: percentEncoded(last) } : {}),
-    };
   }
 
   async check(fields: Fields): Promise<{ readonly current: readonly boolean[] }> {

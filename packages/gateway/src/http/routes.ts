@@ -1,8 +1,11 @@
 import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import type { LockWatchOptions } from '../backend.ts';
+import { ACCESS_ROUTES } from './access/access-routes.ts';
+import { USERS_ROUTES } from './access/users-routes.ts';
 import { CLUSTER_ROUTES, type ClusterRoute } from './cluster/cluster-routes.ts';
 import { HISTORY_ROUTES } from './cluster/history-routes.ts';
+import type { LockAnswer } from './json/locks.ts';
 import { KV_ROUTES } from './kv/kv-routes.ts';
 import { LIVE_ROUTES } from './live/live-routes.ts';
 import { lockEvents } from './lock-events.ts';
@@ -46,16 +49,21 @@ export const ROUTES: readonly Route[] = [
     return { namespace: param(call, 'namespace'), name: query.get('prefix') ?? EMPTY_BYTES, single: false };
   }),
   changing('POST', '/v1/check', ({ locks }, call) => locks.check(call.fields)),
-  reading(LOCK, ({ locks }, call) => {
+  reading(LOCK, async ({ locks, clock }, call): Promise<LockAnswer> => {
     onlyThese(call.target.query, []);
-    return locks.show(lockOf(call));
+    return { ...(await locks.show(lockOf(call))), nowMs: clock.wallMs() };
   }),
-  reading('/v1/locks/{namespace}', ({ locks }, call) => locks.list(param(call, 'namespace'), call.target)),
+  reading('/v1/locks/{namespace}', ({ lists }, call) => lists.list(param(call, 'namespace'), call.target)),
+  reading('/v1/namespaces', ({ lists }, call) => lists.namespaces(call.target)),
   changing('POST', '/v1/sessions', ({ sessions }, call) => sessions.open(call.fields)),
   reading('/v1/sessions', ({ sessions }, call) => sessions.list(call.target)),
   reading(SESSION, ({ sessions }, call) => {
     onlyThese(call.target.query, []);
     return sessions.show(param(call, 'session'));
+  }),
+  reading(`${SESSION}/locks`, ({ sessions }, call) => {
+    onlyThese(call.target.query, []);
+    return sessions.locks(param(call, 'session'));
   }),
   changing('POST', `${SESSION}/renew`, ({ sessions }, call) => sessions.renew(param(call, 'session'), call.fields)),
   changing('DELETE', SESSION, ({ sessions }, call) => {
@@ -63,6 +71,8 @@ export const ROUTES: readonly Route[] = [
     return sessions.close(param(call, 'session'));
   }),
   ...KV_ROUTES,
+  ...ACCESS_ROUTES,
+  ...USERS_ROUTES,
   ...CLUSTER_ROUTES.map(ofCluster),
   ...HISTORY_ROUTES.map(ofCluster),
   ...LIVE_ROUTES,

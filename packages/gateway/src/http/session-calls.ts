@@ -1,39 +1,20 @@
-import { type JsonBytes, jsonBytes, type Random, ServiceError } from '@remora/base';
+import { jsonBytes, type Random, ServiceError } from '@remora/base';
 import type { SessionLock } from '@remora/lock';
 import type { SessionInfo } from '@remora/protocol';
 import { randomLeaseId } from '../etcd/lease-service.ts';
 import { toAttributes } from '../lock/lock-requests.ts';
 import { readTtlMs } from './acquire-request.ts';
 import type { Fields } from './fields.ts';
-import { parseSession, type SessionJson, sessionText, type TermsJson, termsJson, validMs } from './lock-json.ts';
+import type {
+  SessionAnswer,
+  SessionInfoJson,
+  SessionLockJson,
+  SessionLocksAnswer,
+  SessionsAnswer,
+} from './json/locks.ts';
+import { parseSession, type SessionJson, sessionText, termsJson, validMs } from './lock-json.ts';
 import { type RangeCalls, sessionOver } from './range-calls.ts';
 import { onlyThese, type Target, text, wholeNumber } from './targets.ts';
-
-/** Any session, not only one that was opened over HTTP. */
-interface SessionInfoJson extends TermsJson {
-  readonly session: string;
-  readonly attributes: Readonly<Record<string, string>>;
-  /** The user who began it; empty: it was begun without a user. Absent: a lease of plain keys. */
-  readonly owner?: string;
-}
-
-interface SessionsPage {
-  readonly sessions: readonly SessionInfoJson[];
-  readonly more: boolean;
-  /** The value of `after` for the next page. */
-  readonly next?: string;
-}
-
-interface SessionLockJson {
-  readonly namespace: string;
-  readonly name: JsonBytes;
-  readonly ownerId: string;
-  readonly mode: string;
-  readonly permits?: number;
-  /** The version of the grant. A waiter has a position in the queue instead. */
-  readonly version?: number;
-  readonly position?: number;
-}
 
 const LIST_LIMIT_DEFAULT = 100;
 
@@ -41,10 +22,12 @@ const LIST_LIMIT_DEFAULT = 100;
 export class SessionCalls {
   readonly #calls: RangeCalls;
   readonly #random: Random;
+  readonly #wallMs: () => number;
 
-  constructor(calls: RangeCalls, random: Random) {
+  constructor(calls: RangeCalls, random: Random, wallMs: () => number) {
     this.#calls = calls;
     this.#random = random;
+    this.#wallMs = wallMs;
   }
 
   /** Opens a session. A repeated call opens another one; the first expires. */
@@ -63,7 +46,7 @@ export class SessionCalls {
     return { session: sessionText(ref), ttlMs, validMs: validMs(ttlMs) };
   }
 
-  async list({ query }: Target): Promise<SessionsPage> {
+  async list({ query }: Target): Promise<SessionsAnswer> {
     onlyThese(query, ['after', 'limit', 'owner']);
     const after = query.get('after');
     const owner = query.get('owner');
@@ -81,13 +64,23 @@ export class SessionCalls {
   }
 
   /** @throws ServiceError SESSION_EXPIRED */
-  async show(
-    session: string,
-  ): Promise<SessionInfoJson & { readonly locks: readonly SessionLockJson[]; readonly more: boolean }> {
+  async show(session: string): Promise<SessionAnswer> {
+    const { info, locks, more } = await this.#shown(session);
+    return { ...infoJson(info), locks: locks.map(lockJson), more };
+  }
+
+  /** What it holds, and what it waits for. @throws ServiceError SESSION_EXPIRED */
+  async locks(session: string): Promise<SessionLocksAnswer> {
+    const { locks, more } = await this.#shown(session);
+    const [holds, waits] = [locks.filter(isHold), locks.filter((lock) => !isHold(lock))];
+    return { holds: holds.map(lockJson), waits: waits.map(lockJson), more, nowMs: this.#wallMs() };
+  }
+
+  async #shown(session: string) {
     const { lease, incarnation } = parseSession(session);
     const { session: info, locks, more } = await this.#calls.session(lease);
     if (info === undefined || (incarnation !== 0 && info.incarnation !== incarnation)) throw sessionOver();
-    return { ...infoJson(info), locks: locks.map(lockJson), more };
+    return { info, locks, more };
   }
 
   /** Ends a session and releases its locks. Returns `closed: false` if it had ended, so the call can be repeated. */
@@ -105,10 +98,15 @@ function infoJson(session: SessionInfo): SessionInfoJson {
   return { session: sessionText({ lease: id, incarnation }), ...termsJson(session), attributes, ...whose };
 }
 
-function lockJson({ lock, ownerId, mode, permits, version, position }: SessionLock): SessionLockJson {
+function isHold({ position }: SessionLock): boolean {
+  return position === 0;
+}
+
+function lockJson({ lock, ownerId, mode, permits, version, position, sinceMs }: SessionLock): SessionLockJson {
   return {
     ...{ namespace: lock.namespace, name: jsonBytes(lock.name), ownerId, mode },
     ...(mode === 'permits' ? { permits } : {}),
     ...(position === 0 ? { version } : { position }),
+    ...(sinceMs === 0 ? {} : { sinceMs }),
   };
 }

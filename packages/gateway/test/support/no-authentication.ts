@@ -11,6 +11,7 @@ export const NO_AUTHENTICATION: Identification = {
     throw new ServiceError('AUTH_REFUSED', 'authentication is off');
   },
   logInIfRight: async () => undefined,
+  renewed: () => undefined,
 };
 
 /** A connection without a certificate, on which nobody has logged in. */

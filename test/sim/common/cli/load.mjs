@@ -21,10 +21,8 @@ const ADAPTED = { level: 'dataserver', pino: 'base', 'prom-client': 'base' };
 const adaptedOutside = {
   name: 'adapted-outside',
   setup({ onResolve }) {
-    onResolve({ filter: /^[^./]/ }, ({ path: id }) => {
-      const owner = ADAPTED[id];
-      if (owner === undefined) return undefined;
-      const { href } = pathToFileURL(createRequire(join(ROOT, 'packages', owner, 'package.json')).resolve(id));
+    onResolve({ filter: exactly(...Object.keys(ADAPTED)) }, ({ path: id }) => {
+      const { href } = pathToFileURL(createRequire(join(ROOT, 'packages', ADAPTED[id], 'package.json')).resolve(id));
       return { path: href, external: true, sideEffects: false };
     });
   },
@@ -39,9 +37,10 @@ export function stateDir(name) {
 
 /**
  * Builds `files` of a simulation, the folder below `test/sim`, each with all its imports. Resolves to the folder of the
- * build, and a function that deletes it. `changed` is a source file with another text in this build.
+ * build, and a function that deletes it. `changed` is a source file with another text in this build. Without
+ * `sourceMaps` a build takes three quarters of the time, and is a quarter as large.
  */
-export async function bundle(simulation, { files = PROGRAM, changed } = {}) {
+export async function bundle(simulation, { files = PROGRAM, changed, sourceMaps = true } = {}) {
   builds++;
   const dir = join(stateDir(`sim-${simulation}`), `build-${process.pid}-${builds}`);
   const remove = () => rmSync(dir, { recursive: true, force: true });
@@ -59,7 +58,7 @@ export async function bundle(simulation, { files = PROGRAM, changed } = {}) {
       platform: 'node',
       target: 'node20',
       conditions: ['source'],
-      sourcemap: 'inline',
+      sourcemap: sourceMaps && 'inline',
       logLevel: 'silent',
       plugins: changed === undefined ? [adaptedOutside] : [adaptedOutside, withChanged(changed)],
     });
@@ -71,13 +70,18 @@ export async function bundle(simulation, { files = PROGRAM, changed } = {}) {
 }
 
 function withChanged({ file, text }) {
-  const path = join(ROOT, file);
   return {
     name: 'changed',
     setup({ onLoad }) {
-      onLoad({ filter: /\.ts$/ }, (loaded) => (loaded.path === path ? { contents: text, loader: 'ts' } : undefined));
+      onLoad({ filter: exactly(join(ROOT, file)) }, () => ({ contents: text, loader: 'ts' }));
     },
   };
+}
+
+/** A filter that esbuild itself applies: it calls a plugin, which is in another process, for these paths only. */
+function exactly(...paths) {
+  const escaped = paths.map((path) => path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^(?:${escaped.join('|')})$`);
 }
 
 export async function importFrom(dir, name) {

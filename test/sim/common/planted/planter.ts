@@ -20,6 +20,7 @@ interface Build {
   readonly files: readonly string[];
   /** A source file, relative to the root of the repository, that is replaced in this build. */
   readonly changed?: { readonly file: string; readonly text: string };
+  readonly sourceMaps?: boolean;
 }
 
 interface Built {
@@ -41,7 +42,9 @@ const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 export async function planted<Run = RunSeed>(loader: Loader, run: RunFile, bug?: Mutation): Promise<Run> {
   const { simulation, name } = run;
   const changed = bug && { file: bug.file, text: mutate(bug, readFileSync(join(ROOT, bug.file), 'utf8')) };
-  const { dir, remove } = await loader.bundle(simulation, { files: [`${name}.ts`], ...(changed && { changed }) });
+  // Nobody reads the traces of a bug that is there on purpose.
+  const build = { files: [`${name}.ts`], sourceMaps: false, ...(changed && { changed }) };
+  const { dir, remove } = await loader.bundle(simulation, build);
   try {
     const module = (await loader.importFrom(dir, name)) as { readonly runSeed: Run };
     return module.runSeed;

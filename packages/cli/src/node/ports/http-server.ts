@@ -67,7 +67,10 @@ export interface Report {
 
 /** Serves some paths: the JSON interface, the console. */
 export interface HttpHandler {
-  /** Each begins with a slash; a path that also ends with one stands for everything below it: `/v1/`. `/` is only itself. */
+  /**
+   * Each begins with a slash; a path that also ends with one stands for everything below it: `/v1/`. `/` is only
+   * itself.
+   */
   readonly paths: readonly string[];
   /**
    * Its answers to GET are the same for everybody and hold nothing of the cluster, so links of other sites may lead

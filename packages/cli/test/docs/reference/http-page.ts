@@ -50,7 +50,7 @@ export function httpPage(api: OpenApi): string {
   return `# HTTP API
 
 ${api.info.description} [openapi.json](openapi.json) is this page for machines. To begin, see
-[Lock over HTTP](../how-to/locks/lock-over-http.md).
+[Lock over HTTP](../how-to/locks/lock-over-http.md) and [Keys over HTTP](../how-to/keys/keys-over-http.md).
 
 ## Answers of every call
 

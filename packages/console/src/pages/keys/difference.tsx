@@ -1,6 +1,7 @@
 import { useMemo } from 'preact/hooks';
-import { Text } from '../../kit/text.tsx';
+import { Scroll } from '../../kit/scroll.tsx';
 import { Empty } from '../../kit/states.tsx';
+import { Text } from '../../kit/text.tsx';
 import { byteLength, type JsonBytes } from '../../logic/bytes.ts';
 import { diffLines, withGaps } from '../../logic/diff.ts';
 import { comparable } from '../../logic/value.ts';
@@ -29,16 +30,13 @@ export function Difference({ before, after }: DifferenceProps) {
 function Lines({ before, after }: { readonly before: JsonBytes; readonly after: JsonBytes }) {
   const lines = useMemo(() => withGaps(diffLines(comparable(before), comparable(after))), [before, after]);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard.
-    <section class="diff" tabIndex={0} aria-label="Difference to the version before">
+    <Scroll class="diff" label="Difference to the version before">
       {lines.map((line, at) =>
         'skipped' in line ? (
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no identity but their place.
           <div key={at} class="diff-gap">
             {line.skipped} equal lines
           </div>
         ) : (
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no identity but their place.
           <div key={at} class={`diff-line diff-${line.kind}`}>
             <span class="diff-number">{line.before ?? ''}</span>
             <span class="diff-number">{line.after ?? ''}</span>
@@ -50,6 +48,6 @@ function Lines({ before, after }: { readonly before: JsonBytes; readonly after: 
           </div>
         ),
       )}
-    </section>
+    </Scroll>
   );
 }

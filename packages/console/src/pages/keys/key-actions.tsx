@@ -69,7 +69,8 @@ function Editor({ name, present, done, close }: KeyActionProps & { close(): void
     }
   };
   const change = (next: Form): void => {
-    if ('value' in result && (next === 'hex' || typeof result.value === 'string')) setTyped(shownValue(next, result.value));
+    if ('value' in result && (next === 'hex' || typeof result.value === 'string'))
+      setTyped(shownValue(next, result.value));
     setForm(next);
   };
 
@@ -105,7 +106,11 @@ function Editor({ name, present, done, close }: KeyActionProps & { close(): void
         {error !== undefined && <ErrorNote error={error} />}
         {current !== undefined && (
           <Note tone="warn">
-            <p>{current === null ? 'The key is deleted now.' : `It has changed at revision ${count(current.modRevision)}.`}</p>
+            <p>
+              {current === null
+                ? 'The key is deleted now.'
+                : `It has changed at revision ${count(current.modRevision)}.`}
+            </p>
             <button
               type="button"
               class="button"
@@ -119,7 +124,10 @@ function Editor({ name, present, done, close }: KeyActionProps & { close(): void
             </button>
           </Note>
         )}
-        <Command words={['remora', 'kv', 'put', name, '-']} label="The same on the command line, without the comparison; the value comes from standard input" />
+        <Command
+          words={['remora', 'kv', 'put', name, '-']}
+          label="The same on the command line, without the comparison; the value comes from standard input"
+        />
         <footer class="dialog-foot">
           <button type="button" class="button" onClick={close}>
             Cancel
@@ -145,14 +153,16 @@ export function DeleteKey({ name, present, done }: KeyActionProps & { readonly p
       isDangerous
       explanation={
         <>
-          Deletes <Text value={name} max={200} /> if it is still as you see it (revision {count(present.modRevision)}). Its
-          earlier values stay readable until the history is compacted.
+          Deletes <Text value={name} max={200} /> if it is still as you see it (revision {count(present.modRevision)}).
+          Its earlier values stay readable until the history is compacted.
         </>
       }
       command={() => ['remora', 'kv', 'delete', name]}
       run={async () => {
         const { deleted, revision } = await remove(name, present.modRevision);
-        return deleted === 0 ? 'The key did not exist any more.' : `The key was deleted at revision ${count(revision)}.`;
+        return deleted === 0
+          ? 'The key did not exist any more.'
+          : `The key was deleted at revision ${count(revision)}.`;
       }}
       done={done}
     />

@@ -1,4 +1,4 @@
-import type { KvStreamChange, KvStreamChanges, KvStreamError, KvStreamLive } from '@remora/gateway/http/json/kv';
+import type { KvStreamChange, KvStreamChanges, KvStreamLive } from '@remora/gateway/http/json/kv';
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError } from '../../api/errors.ts';
 import { stream } from '../../api/events.ts';
@@ -25,7 +25,6 @@ export function KeyChanges({ name, since }: { readonly name: JsonBytes; readonly
   const [isLive, setLive] = useState(false);
   const [error, setError] = useState<unknown>();
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `since` is where the stream begins, once.
   useEffect(() => {
     let from = since;
     return stream({
@@ -35,7 +34,7 @@ export function KeyChanges({ name, since }: { readonly name: JsonBytes; readonly
       state: (state) => state === 'closed' && setLive(false),
       event(kind, data) {
         if (kind === 'error') {
-          const { error: reason } = data as { readonly error: KvStreamError };
+          const { error: reason } = data as { readonly error: { readonly code: string; readonly message: string } };
           setError(new ApiError(0, reason.code, reason.message));
           if (reason.code === 'COMPACTED') from = undefined;
           return;
@@ -60,8 +59,8 @@ export function KeyChanges({ name, since }: { readonly name: JsonBytes; readonly
           <li key={change.modRevision}>
             <Time at={at} isFocusable={false} />
             <span>
-              {change.type === 'delete' ? <Badge tone="bad">deleted</Badge> : <Badge tone="info">put</Badge>} at revision{' '}
-              {count(change.modRevision)} {'value' in change && <Text value={change.value} max={300} />}
+              {change.type === 'delete' ? <Badge tone="bad">deleted</Badge> : <Badge tone="info">put</Badge>} at
+              revision {count(change.modRevision)} {'value' in change && <Text value={change.value} max={300} />}
             </span>
           </li>
         ))}

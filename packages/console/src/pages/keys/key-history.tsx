@@ -52,7 +52,9 @@ export function KeyHistory({ name }: { readonly name: JsonBytes }) {
 }
 
 function Compacted({ revision }: { readonly revision: number }) {
-  return <p class="muted">History up to revision {count(revision)} is compacted: what was replaced before is deleted.</p>;
+  return (
+    <p class="muted">History up to revision {count(revision)} is compacted: what was replaced before is deleted.</p>
+  );
 }
 
 interface VersionProps {
@@ -81,11 +83,11 @@ function Version({ version, before, isOpen, toggle }: VersionProps) {
           </>
         )}
       </button>
-      {isOpen && <Difference before={valueOf(before)} after={valueOf(version)} />}
+      {isOpen && <Difference before={valueIn(before)} after={valueIn(version)} />}
     </li>
   );
 }
 
-function valueOf(version: KeyVersionJson | undefined): JsonBytes | undefined {
+function valueIn(version: KeyVersionJson | undefined): JsonBytes | undefined {
   return version?.type === 'put' ? version.value : undefined;
 }

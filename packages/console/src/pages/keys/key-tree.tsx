@@ -32,7 +32,8 @@ export function KeyTree({ prefix, selected }: KeyTreeProps) {
 
   const root = useResource(identityOf(prefix), (signal) => tree(prefix, undefined, signal));
   useEffect(() => {
-    if (root.data !== undefined) setFolders((before) => withPage(before, prefix, root.data as NonNullable<typeof root.data>));
+    if (root.data !== undefined)
+      setFolders((before) => withPage(before, prefix, root.data as NonNullable<typeof root.data>));
   }, [root.data, prefix]);
   useEffect(() => {
     for (const folder of selected === undefined ? [] : foldersAbove(selected, SEPARATOR)) void read(folder);
@@ -59,7 +60,10 @@ export function KeyTree({ prefix, selected }: KeyTreeProps) {
     );
   }
   const isSelected = (line: TreeLine): boolean =>
-    line.type === 'entry' && line.entry.kind === 'key' && selected !== undefined && identityOf(selected) === identityOf(line.entry.key);
+    line.type === 'entry' &&
+    line.entry.kind === 'key' &&
+    selected !== undefined &&
+    identityOf(selected) === identityOf(line.entry.key);
   return (
     <>
       {error !== undefined && <ErrorNote error={error} />}
@@ -97,7 +101,12 @@ function Line({ line, isSelected, toggle, more }: LineProps) {
   }
   if (line.type === 'more') {
     return (
-      <button type="button" class="tree-line tree-button" style={indent} onClick={() => void more(line.prefix, line.next)}>
+      <button
+        type="button"
+        class="tree-line tree-button"
+        style={indent}
+        onClick={() => void more(line.prefix, line.next)}
+      >
         Read more …
       </button>
     );

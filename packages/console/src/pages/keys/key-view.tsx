@@ -11,8 +11,8 @@ import { Text } from '../../kit/text.tsx';
 import { identityOf, type JsonBytes } from '../../logic/bytes.ts';
 import { count } from '../../logic/format.ts';
 import { sessionAddress } from '../sessions/session-link.tsx';
-import { keyAddress } from './key-address.ts';
 import { DeleteKey, EditKey } from './key-actions.tsx';
+import { keyAddress } from './key-address.ts';
 import { KeyChanges } from './key-changes.tsx';
 import { KeyHistory } from './key-history.tsx';
 import { ValueView } from './value-view.tsx';
@@ -42,7 +42,9 @@ export function KeyView({ name, revision }: { readonly name: JsonBytes; readonly
           </h2>
           <span class="row">
             {typeof name === 'string' && <Copy text={name} label="Copy the key" />}
-            {at === undefined && state.data !== undefined && <EditKey name={name} present={found} done={state.reload} />}
+            {at === undefined && state.data !== undefined && (
+              <EditKey name={name} present={found} done={state.reload} />
+            )}
             {at === undefined && found !== undefined && <DeleteKey name={name} present={found} done={state.reload} />}
           </span>
         </div>
@@ -55,14 +57,14 @@ export function KeyView({ name, revision }: { readonly name: JsonBytes; readonly
       )}
       {part === 'value' && (
         <Loaded of={state}>
-          {(answer) => (answer.found === undefined ? <Missing show={() => setPart('history')} /> : <Value found={answer.found} />)}
+          {(answer) =>
+            answer.found === undefined ? <Missing show={() => setPart('history')} /> : <Value found={answer.found} />
+          }
         </Loaded>
       )}
       {part === 'history' && <KeyHistory name={name} />}
       {part === 'live' && <KeyChanges name={name} since={found?.revision} />}
-      <Command
-        words={['remora', 'kv', 'get', name, ...(at === undefined ? [] : ['--revision', String(at)])]}
-      />
+      <Command words={['remora', 'kv', 'get', name, ...(at === undefined ? [] : ['--revision', String(at)])]} />
     </div>
   );
 }

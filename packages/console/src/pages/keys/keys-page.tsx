@@ -39,8 +39,7 @@ export function KeysPage({ query }: PageProps) {
         />
         {prefix !== '' && (
           <span>
-            in <Text value={prefix} max={80} />{' '}
-            <a href="/console/keys">show all</a>
+            in <Text value={prefix} max={80} /> <a href="/console/keys">show all</a>
           </span>
         )}
       </div>
@@ -74,7 +73,13 @@ function KeysActions({ prefix }: { readonly prefix: ReturnType<typeof textOf> | 
 }
 
 /** Keys that contain a text, found by the server. */
-function Found({ prefix, wanted }: { readonly prefix: Parameters<typeof search>[0]['prefix']; readonly wanted: string }) {
+function Found({
+  prefix,
+  wanted,
+}: {
+  readonly prefix: Parameters<typeof search>[0]['prefix'];
+  readonly wanted: string;
+}) {
   const list = usePages(`${identityOf(prefix)} ${wanted}`, async (after, signal) => {
     const { kvs, next } = await search({ prefix, contains: wanted }, after, signal);
     return { rows: kvs, next };

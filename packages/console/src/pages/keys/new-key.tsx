@@ -1,5 +1,5 @@
-import { go } from '../../app/router.ts';
 import { write } from '../../api/kv.ts';
+import { go } from '../../app/router.ts';
 import { Action } from '../../kit/action.tsx';
 import { count } from '../../logic/format.ts';
 

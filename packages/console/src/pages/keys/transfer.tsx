@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import { exportPrefix, importLines } from '../../api/kv.ts';
 import { messageOf } from '../../api/errors.ts';
-import { Choice } from '../../kit/form.tsx';
+import { exportPrefix, importLines } from '../../api/kv.ts';
 import { Command } from '../../kit/command.tsx';
 import { Dialog } from '../../kit/dialog.tsx';
+import { Choice } from '../../kit/form.tsx';
 import { ErrorNote } from '../../kit/states.tsx';
 import { Text } from '../../kit/text.tsx';
 import { announce } from '../../kit/toast.tsx';
@@ -78,7 +78,14 @@ function Import({ close }: { close(): void }) {
         {file !== undefined && <Text value={file.name} />}
         <Choice label="Keys that exist" value={mode} options={MODES} change={setMode} />
         <Command
-          words={['curl', '--data-binary', `@${file?.name ?? 'remora-keys.jsonl'}`, '-H', 'content-type: application/x-ndjson', `${location.origin}/v1/kv-import?mode=${mode}`]}
+          words={[
+            'curl',
+            '--data-binary',
+            `@${file?.name ?? 'remora-keys.jsonl'}`,
+            '-H',
+            'content-type: application/x-ndjson',
+            `${location.origin}/v1/kv-import?mode=${mode}`,
+          ]}
         />
         {error !== undefined && <ErrorNote error={error} />}
         <footer class="dialog-foot">

@@ -1,10 +1,11 @@
 import { useState } from 'preact/hooks';
 import { Choice } from '../../kit/form.tsx';
+import { Scroll } from '../../kit/scroll.tsx';
 import { Text } from '../../kit/text.tsx';
 import { VirtualList } from '../../kit/virtual-list.tsx';
 import { byteLength, type JsonBytes, toBytes } from '../../logic/bytes.ts';
-import { hexLine, hexLines } from '../../logic/hex.ts';
 import { bytes } from '../../logic/format.ts';
+import { hexLine, hexLines } from '../../logic/hex.ts';
 import { type Form, formOf, indented } from '../../logic/value.ts';
 
 /** Longer text is shown in part: laying out a million characters takes the browser seconds. */
@@ -30,14 +31,13 @@ export function ValueView({ value }: { readonly value: JsonBytes }) {
       {form === 'hex' ? (
         <Hex value={value} />
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard.
-        <section class="value" tabIndex={0} aria-label="Value">
+        <Scroll class="value" label="Value">
           {value === '' ? (
             <span class="muted">(empty)</span>
           ) : (
             <Text value={form === 'json' ? (json ?? value) : value} max={TEXT_MAX} isBlock />
           )}
-        </section>
+        </Scroll>
       )}
     </>
   );

@@ -7,7 +7,11 @@ interface Owned {
 }
 
 export type LockEventJson =
-  | { readonly type: 'acquired' | 'upgraded'; readonly holder: Owned & { readonly version: number }; readonly waited: boolean }
+  | {
+      readonly type: 'acquired' | 'upgraded';
+      readonly holder: Owned & { readonly version: number };
+      readonly waited: boolean;
+    }
   | { readonly type: 'downgraded' | 'changed'; readonly holder: Owned & { readonly version: number } }
   | ({ readonly type: 'released' | 'expired' | 'forced'; readonly version: number } & Owned)
   | { readonly type: 'queued'; readonly waiter: Owned & { readonly position: number } }
@@ -64,4 +68,3 @@ export function sessionOf(event: LockEventJson): string | undefined {
   if ('waiter' in event) return event.waiter.session;
   return 'session' in event ? event.session : undefined;
 }
-

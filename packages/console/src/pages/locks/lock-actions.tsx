@@ -36,7 +36,9 @@ export function LockActions({ lock, state, done }: LockActionsProps) {
         <Action
           label="Forget"
           title="Forget what earlier holders left?"
-          explanation={<>Deletes the data left with {nameShown} and its record of a forced release. Holders keep the lock.</>}
+          explanation={
+            <>Deletes the data left with {nameShown} and its record of a forced release. Holders keep the lock.</>
+          }
           command={() => ['remora', 'lock', 'forget', ...target]}
           run={async () => {
             await forget(lock);
@@ -50,8 +52,8 @@ export function LockActions({ lock, state, done }: LockActionsProps) {
         title="Ask the holders to release the lock?"
         explanation={
           <>
-            {counted(state.holderCount, 'holder')} of {nameShown} will be asked. They finish their work first, or decline:
-            nobody is forced.
+            {counted(state.holderCount, 'holder')} of {nameShown} will be asked. They finish their work first, or
+            decline: nobody is forced.
           </>
         }
         refusal={free}
@@ -76,8 +78,8 @@ export function LockActions({ lock, state, done }: LockActionsProps) {
         isDangerous
         explanation={
           <>
-            {counted(state.holderCount, 'holder')} of {nameShown} may not notice and continue to work: from then on, only
-            the fencing version protects what the lock protects. Use it when the holder is known to be dead.
+            {counted(state.holderCount, 'holder')} of {nameShown} may not notice and continue to work: from then on,
+            only the fencing version protects what the lock protects. Use it when the holder is known to be dead.
           </>
         }
         refusal={free}

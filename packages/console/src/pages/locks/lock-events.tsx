@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { messageOf } from '../../api/errors.ts';
 import { stream } from '../../api/events.ts';
 import { eventsPath, type LockName } from '../../api/locks.ts';
-import { messageOf } from '../../api/errors.ts';
 import { clusterNow } from '../../app/time.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Card } from '../../kit/page.tsx';
@@ -28,16 +28,15 @@ export function LockEvents({ lock, changed }: { readonly lock: LockName; changed
   const onChange = useRef(changed);
   onChange.current = changed;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the caller gives another lock another key.
   useEffect(() => {
     let id = 0;
     try {
       return stream({
         path: eventsPath(lock),
-        events: ['live', 'events'],
+        events: ['begin', 'events'],
         state: (state) => state === 'closed' && setLive(false),
         event(name, data) {
-          if (name === 'live') return setLive(true);
+          if (name === 'begin') return setLive(true);
           const { events } = data as { readonly events: readonly LockEventJson[] };
           const at = clusterNow();
           const added = events.map((event) => ({ id: ++id, at, event })).reverse();

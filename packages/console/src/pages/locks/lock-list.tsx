@@ -1,23 +1,28 @@
 import type { LockJson } from '@remora/gateway/http/json/locks';
-import { useState } from 'preact/hooks';
-import { type LockRow, lockList, namespaces } from '../../api/locks.ts';
+import { useMemo, useState } from 'preact/hooks';
+import { type LockRow, lockList, namespaces, sessionNames } from '../../api/locks.ts';
 import { useResource, useSettled } from '../../app/hooks.ts';
 import { usePages } from '../../app/pages-hook.ts';
 import { go } from '../../app/router.ts';
+import { Badge } from '../../kit/badge.tsx';
 import { Choice, Search, Select } from '../../kit/form.tsx';
 import { Card, Page } from '../../kit/page.tsx';
 import { Empty, ErrorNote, Loading } from '../../kit/states.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
 import { Text } from '../../kit/text.tsx';
 import { Countdown, Since } from '../../kit/time.tsx';
-import { Badge } from '../../kit/badge.tsx';
 import { identityOf } from '../../logic/bytes.ts';
 import { count, counted } from '../../logic/format.ts';
 import { type Query, textOf } from '../../logic/location.ts';
 import { SessionLink } from '../sessions/session-link.tsx';
 import { lockAddress } from './lock-address.ts';
+import { Client } from './session-owner.tsx';
 
 const EVERY_MS = 3_000;
+const NAMES_EVERY_MS = 20_000;
+
+/** Sessions by their ids; undefined while they are read, or if the user may not see them. */
+type Names = Awaited<ReturnType<typeof sessionNames>> | undefined;
 
 const KINDS = [
   { value: '', text: 'All' },
@@ -41,6 +46,8 @@ export function LockList({ query, namespace }: { readonly query: Query; readonly
     const { contains: text, ...rest } = { ...search, contains: typed, ...next };
     go('locks', { ...rest, search: text }, { replace: true });
   };
+  const names = useResource('session names', sessionNames, { everyMs: NAMES_EVERY_MS }).data;
+  const columns = useMemo(() => columnsOf(names), [names]);
   const isFiltered = contains !== '' || kind !== '' || prefix !== '';
   return (
     <Page title="Locks">
@@ -67,7 +74,7 @@ export function LockList({ query, namespace }: { readonly query: Query; readonly
         {list.isLoaded ? (
           <Table
             label="Locks"
-            columns={COLUMNS}
+            columns={columns}
             rows={list.rows}
             keyOf={({ name }) => identityOf(name)}
             tone={({ waiterCount, forced }) => (forced !== undefined ? 'bad' : waiterCount > 0 ? 'warn' : undefined)}
@@ -90,7 +97,7 @@ export function LockList({ query, namespace }: { readonly query: Query; readonly
   );
 }
 
-const COLUMNS: readonly Column<LockRow>[] = [
+const columnsOf = (names: Names): readonly Column<LockRow>[] => [
   {
     title: 'Lock',
     cell: ({ namespace, name }) => (
@@ -99,8 +106,8 @@ const COLUMNS: readonly Column<LockRow>[] = [
       </a>
     ),
   },
-  { title: 'Kind', width: 'shrink', cell: (lock) => <Kind lock={lock} /> },
-  { title: 'Held by', cell: (lock) => <HeldBy lock={lock} /> },
+  { title: 'Kind', width: 'shrink', isMinor: true, cell: (lock) => <Kind lock={lock} /> },
+  { title: 'Held by', cell: (lock) => <HeldBy lock={lock} names={names} /> },
   {
     title: 'For',
     isNumber: true,
@@ -137,14 +144,16 @@ export function Kind({ lock }: { readonly lock: LockJson }) {
   );
 }
 
-function HeldBy({ lock: { holders, holderCount } }: { readonly lock: LockJson }) {
+function HeldBy({ lock: { holders, holderCount }, names }: { readonly lock: LockJson; readonly names: Names }) {
   const [first] = holders;
   if (first === undefined) return <span class="muted">free</span>;
+  const known = names?.get(first.session);
   return (
-    <>
+    <span class="parts">
+      {known !== undefined && <Client attributes={known.attributes} owner={known.owner} />}
       <SessionLink id={first.session} />
-      {holderCount > 1 && <span class="muted"> and {count(holderCount - 1)} more</span>}
-    </>
+      {holderCount > 1 && <span class="muted">and {count(holderCount - 1)} more</span>}
+    </span>
   );
 }
 

@@ -14,8 +14,8 @@ import { count, counted, span } from '../../logic/format.ts';
 import { addressOf } from '../../logic/location.ts';
 import { SessionLink } from '../sessions/session-link.tsx';
 import { LockActions } from './lock-actions.tsx';
-import { LockEvents } from './lock-events.tsx';
 import { namespaceFlag } from './lock-address.ts';
+import { LockEvents } from './lock-events.tsx';
 import { Kind } from './lock-list.tsx';
 import { SessionOwner } from './session-owner.tsx';
 

@@ -6,5 +6,9 @@ import { LockPage } from './lock-page.tsx';
 export function LocksPage({ query }: PageProps) {
   const name = query.get('name');
   const namespace = textOf(query, 'namespace') || 'default';
-  return name === undefined ? <LockList query={query} namespace={namespace} /> : <LockPage lock={{ namespace, name }} />;
+  return name === undefined ? (
+    <LockList query={query} namespace={namespace} />
+  ) : (
+    <LockPage lock={{ namespace, name }} />
+  );
 }

@@ -21,9 +21,25 @@ export function Client({ attributes, owner }: ClientProps) {
   const rest = Object.entries(others).slice(0, 2);
   const parts = [
     ...(host === undefined ? [] : [<Text key="host" value={host} max={60} />]),
-    ...(pid === undefined ? [] : [<span key="pid">pid <Text value={pid} max={20} /></span>]),
-    ...rest.map(([name, value]) => <span key={name}><Text value={name} max={30} />=<Text value={value} max={40} /></span>),
-    ...(owner === undefined || owner === '' ? [] : [<span key="owner" class="muted">user <Text value={owner} max={40} /></span>]),
+    ...(pid === undefined
+      ? []
+      : [
+          <span key="pid">
+            pid <Text value={pid} max={20} />
+          </span>,
+        ]),
+    ...rest.map(([name, value]) => (
+      <span key={name}>
+        <Text value={name} max={30} />=<Text value={value} max={40} />
+      </span>
+    )),
+    ...(owner === undefined || owner === ''
+      ? []
+      : [
+          <span key="owner" class="muted">
+            user <Text value={owner} max={40} />
+          </span>,
+        ]),
   ];
   if (parts.length === 0) return <span class="muted">unnamed</span>;
   return <span class="parts">{parts}</span>;

@@ -1,6 +1,6 @@
+import type { NodeJson } from '@remora/gateway/http/json/cluster';
 import { steeringRefusal } from '../../api/access.ts';
 import { setDuty, setLogLevel } from '../../api/cluster.ts';
-import type { NodeJson } from '../../api/cluster-types.ts';
 import { Action, type ActionProps } from '../../kit/action.tsx';
 import { durationProblem, parseDuration } from '../../logic/duration.ts';
 

@@ -1,7 +1,7 @@
-import type { NodeJson } from '../../api/cluster-types.ts';
+import type { NodeJson } from '@remora/gateway/http/json/cluster';
 import { nodeName } from '../../app/cluster-hook.ts';
-import { addressOf } from '../../logic/location.ts';
 import { Text } from '../../kit/text.tsx';
+import { addressOf } from '../../logic/location.ts';
 
 export function NodeLink({ id, nodes }: { readonly id: number; readonly nodes: readonly NodeJson[] | undefined }) {
   if (id === 0) return <span class="muted">none</span>;

@@ -1,5 +1,5 @@
+import type { ClusterJson, NodeJson } from '@remora/gateway/http/json/cluster';
 import { why } from '../../api/cluster.ts';
-import type { ClusterJson, NodeJson } from '../../api/cluster-types.ts';
 import { type Resource, useResource } from '../../app/hooks.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Command } from '../../kit/command.tsx';
@@ -8,8 +8,8 @@ import { Empty, Loaded } from '../../kit/states.tsx';
 import { Text } from '../../kit/text.tsx';
 import { bytes, count, percent, span } from '../../logic/format.ts';
 import { addressOf } from '../../logic/location.ts';
-import { Reasons } from '../scheduling/reasons.tsx';
 import { Conditions } from '../overview/conditions.tsx';
+import { Reasons } from '../scheduling/reasons.tsx';
 import { NodeActions } from './node-actions.tsx';
 import { NodeState } from './node-table.tsx';
 
@@ -55,7 +55,8 @@ function NodeFacts({ node, cluster }: { readonly node: NodeJson; readonly cluste
             [
               'Roles',
               <span key="roles">
-                {node.roles.join(', ')} {node.id === cluster.masterLeader && <Badge tone="info">leads the masters</Badge>}
+                {node.roles.join(', ')}{' '}
+                {node.id === cluster.masterLeader && <Badge tone="info">leads the masters</Badge>}
               </span>,
             ],
             ['Leaders', count(node.leaders)],

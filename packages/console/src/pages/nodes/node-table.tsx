@@ -1,4 +1,4 @@
-import type { NodeJson } from '../../api/cluster-types.ts';
+import type { NodeJson } from '@remora/gateway/http/json/cluster';
 import { Badge, State } from '../../kit/badge.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
 import { bytes, count, percent, span } from '../../logic/format.ts';
@@ -64,5 +64,5 @@ const LITTLE = 0.15;
 function DiskFree({ node: { capacityBytes, availableBytes } }: { readonly node: NodeJson }) {
   if (capacityBytes <= 0) return <>–</>;
   const share = availableBytes / capacityBytes;
-  return share < LITTLE ? <Badge tone="warn">{percent(share)}</Badge> : <>{percent(share)}</>;
+  return share < LITTLE ? <Badge tone="warn">{percent(share)}</Badge> : <span>{percent(share)}</span>;
 }

@@ -1,4 +1,5 @@
-import type { ActivityJson, NodeActivityJson, NodeJson } from '../../api/cluster-types.ts';
+import type { NodeJson } from '@remora/gateway/http/json/cluster';
+import type { ActivityJson, NodeActivityJson } from '@remora/gateway/http/json/history';
 import { nodeName } from '../../app/cluster-hook.ts';
 import type { Resource } from '../../app/hooks.ts';
 import { Chart } from '../../kit/chart.tsx';

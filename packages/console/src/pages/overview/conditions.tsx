@@ -1,4 +1,4 @@
-import type { ConditionJson, NodeJson } from '../../api/cluster-types.ts';
+import type { ConditionJson, NodeJson } from '@remora/gateway/http/json/cluster';
 import { State } from '../../kit/badge.tsx';
 import { Card } from '../../kit/page.tsx';
 import { Text } from '../../kit/text.tsx';

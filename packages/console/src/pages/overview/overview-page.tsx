@@ -1,5 +1,5 @@
+import type { ClusterJson } from '@remora/gateway/http/json/cluster';
 import { activity } from '../../api/cluster.ts';
-import type { ClusterJson } from '../../api/cluster-types.ts';
 import { nodeName, useCluster } from '../../app/cluster-hook.ts';
 import { useResource } from '../../app/hooks.ts';
 import { Badge } from '../../kit/badge.tsx';

@@ -1,13 +1,14 @@
+import type { NodeJson } from '@remora/gateway/http/json/cluster';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { NodeJson, RangeJson } from '../../api/cluster-types.ts';
 import { nodeName } from '../../app/cluster-hook.ts';
 import { useStore } from '../../app/hooks.ts';
 import { go } from '../../app/router.ts';
 import { isDark } from '../../app/theme.ts';
 import { visibleText } from '../../logic/visible-text.ts';
+import type { RangeRow } from './range-row.ts';
 
 interface BandProps {
-  readonly ranges: readonly RangeJson[];
+  readonly ranges: readonly RangeRow[];
   readonly nodes: readonly NodeJson[];
 }
 
@@ -40,7 +41,6 @@ export function Band({ ranges, nodes }: BandProps) {
     return () => observer.disconnect();
   }, []);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `dark` changes the colours that are read here.
   useEffect(() => {
     if (canvas.current !== null && width > 0) draw(canvas.current, { ranges, nodes: shown, width, height, label });
   }, [ranges, nodes, width, height, dark]);
@@ -75,7 +75,7 @@ export function Band({ ranges, nodes }: BandProps) {
 }
 
 interface Drawing {
-  readonly ranges: readonly RangeJson[];
+  readonly ranges: readonly RangeRow[];
   readonly nodes: readonly NodeJson[];
   readonly width: number;
   readonly height: number;

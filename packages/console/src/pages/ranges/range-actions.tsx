@@ -1,18 +1,21 @@
+import type { NodeJson, RangeJson } from '@remora/gateway/http/json/cluster';
 import { steeringRefusal } from '../../api/access.ts';
 import { changeRange, type RangeChange, transferLeader } from '../../api/cluster.ts';
-import type { NodeJson, RangeJson } from '../../api/cluster-types.ts';
 import { nodeName } from '../../app/cluster-hook.ts';
 import { Action, type ActionField } from '../../kit/action.tsx';
+import { routingKey } from '../../logic/routing-key.ts';
 
 interface RangeActionsProps {
   readonly range: RangeJson;
   readonly nodes: readonly NodeJson[];
+  /** The range behind it; absent: it is the last one. */
+  readonly next: RangeJson | undefined;
   done(): void;
 }
 
 /** What can be done with a range. Each begins an operator, whose progress the page shows. */
-export function RangeActions({ range, nodes, done }: RangeActionsProps) {
-  const { id, leaderNode, replicas, end } = range;
+export function RangeActions({ range, nodes, next, done }: RangeActionsProps) {
+  const { id, leaderNode, replicas } = range;
   const having = nodes.filter((node) => replicas.some(({ nodeId }) => nodeId === node.id));
   const lacking = nodes.filter((node) => !having.includes(node) && node.duty === 'serving');
   const followers = having.filter((node) => node.id !== leaderNode);
@@ -41,16 +44,16 @@ export function RangeActions({ range, nodes, done }: RangeActionsProps) {
         explanation="In the middle of its keys, or at a key, which becomes the first one of the new range."
         fields={[{ name: 'at', label: 'Key', hint: 'Empty: in the middle. A plain key, or lock:orders/ for a lock.' }]}
         command={({ at = '' }) => (at === '' ? command('split', String(id)) : command('split', '--key', at))}
-        run={({ at = '' }) => begin(id, 'split', at === '' ? {} : { at })}
+        run={({ at = '' }) => begin(range, 'split', at === '' ? {} : { at: routingKey(at) })}
       />
       <Action
         {...shared}
         label="Merge"
         title="Merge the range with the next one?"
-        explanation="This range takes over the keys of the next one, which ends. Both must be on the same nodes."
-        refusal={shared.refusal ?? (end === '-' || end === '' ? 'It is the last range.' : undefined)}
-        command={() => command('merge', String(id), '<next range>')}
-        run={() => begin(id, 'merge', {})}
+        explanation={`Range ${id} takes over the keys of range ${next?.id ?? ''}, which ends. Both must be on the same nodes.`}
+        refusal={shared.refusal ?? (next === undefined ? 'It is the last range.' : undefined)}
+        command={() => command('merge', String(id), String(next?.id ?? ''))}
+        run={() => begin(range, 'merge', { source: next?.id ?? 0 })}
       />
       <Action
         {...shared}
@@ -60,7 +63,7 @@ export function RangeActions({ range, nodes, done }: RangeActionsProps) {
         refusal={none}
         fields={[nodeField('from', 'From', having), nodeField('to', 'To', lacking)]}
         command={({ from = '', to = '' }) => command('move', String(id), from, to)}
-        run={({ from = '', to = '' }) => begin(id, 'move', { from: idOf(from), to: idOf(to) })}
+        run={({ from = '', to = '' }) => begin(range, 'move', { from: idOf(from), to: idOf(to) })}
       />
       <Action
         {...shared}
@@ -70,7 +73,7 @@ export function RangeActions({ range, nodes, done }: RangeActionsProps) {
         refusal={none}
         fields={[nodeField('node', 'On node', lacking)]}
         command={({ node = '' }) => command('add-replica', String(id), node)}
-        run={({ node = '' }) => begin(id, 'add-replica', { node: idOf(node) })}
+        run={({ node = '' }) => begin(range, 'add-replica', { node: idOf(node) })}
       />
       <Action
         {...shared}
@@ -80,7 +83,7 @@ export function RangeActions({ range, nodes, done }: RangeActionsProps) {
         explanation="The range survives fewer failures until it gets another one."
         fields={[nodeField('node', 'From node', having)]}
         command={({ node = '' }) => command('remove-replica', String(id), node)}
-        run={({ node = '' }) => begin(id, 'remove-replica', { node: idOf(node) })}
+        run={({ node = '' }) => begin(range, 'remove-replica', { node: idOf(node) })}
       />
     </>
   );
@@ -92,10 +95,10 @@ function nodeField(name: string, label: string, nodes: readonly NodeJson[]): Act
 }
 
 async function begin(
-  id: number,
+  range: RangeJson,
   change: RangeChange,
   body: Readonly<Record<string, string | number>>,
 ): Promise<string> {
-  const { status, steps } = await changeRange(id, change, body);
+  const { status, steps } = await changeRange(range, change, body);
   return `The operator is ${status}: ${steps.join(', ')}.`;
 }

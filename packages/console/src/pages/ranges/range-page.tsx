@@ -1,5 +1,5 @@
-import { operators, range as readRange, why } from '../../api/cluster.ts';
-import type { NodeJson, RangeJson, ReplicaJson } from '../../api/cluster-types.ts';
+import type { NodeJson, RangeJson, ReplicaJson } from '@remora/gateway/http/json/cluster';
+import { operators, rangeAt, range as readRange, why } from '../../api/cluster.ts';
 import { useCluster } from '../../app/cluster-hook.ts';
 import { useResource } from '../../app/hooks.ts';
 import { Badge, State } from '../../kit/badge.tsx';
@@ -13,6 +13,7 @@ import { addressOf } from '../../logic/location.ts';
 import { NodeLink } from '../nodes/node-link.tsx';
 import { OperatorTable } from '../scheduling/operator-table.tsx';
 import { Reasons } from '../scheduling/reasons.tsx';
+import { useRunningOperators } from '../scheduling/running.ts';
 import { RangeActions } from './range-actions.tsx';
 
 const EVERY_MS = 2_000;
@@ -22,13 +23,15 @@ const WHY_EVERY_MS = 5_000;
 export function RangePage({ id }: { readonly id: number }) {
   const cluster = useCluster();
   const state = useResource(`range ${id}`, (signal) => readRange(id, signal), { everyMs: EVERY_MS });
-  const running = useResource(`operators ${id}`, (signal) => operators({ ended: false, range: id }, signal), {
-    everyMs: EVERY_MS,
-  });
+  const running = useRunningOperators(id);
   const ended = useResource(`ended ${id}`, (signal) => operators({ ended: true, range: id }, signal), {
     everyMs: WHY_EVERY_MS,
   });
   const reasons = useResource(`why range ${id}`, (signal) => why('ranges', id, signal), { everyMs: WHY_EVERY_MS });
+  const end = state.data?.end;
+  const next = useResource(end === undefined || end === '-' ? undefined : `at ${end}`, (signal) =>
+    rangeAt(end ?? '', signal),
+  );
   const nodes = cluster.data?.nodes;
   const reload = (): void => {
     state.reload();
@@ -39,7 +42,9 @@ export function RangePage({ id }: { readonly id: number }) {
       title={`Range ${id}`}
       trail={[{ text: 'Ranges', href: addressOf('ranges') }]}
       actions={
-        state.data && nodes && state.error === undefined && <RangeActions range={state.data} nodes={nodes} done={reload} />
+        state.data &&
+        nodes &&
+        state.error === undefined && <RangeActions range={state.data} nodes={nodes} next={next.data} done={reload} />
       }
     >
       <Loaded of={state}>
@@ -47,14 +52,21 @@ export function RangePage({ id }: { readonly id: number }) {
           <>
             <RangeFacts range={range} nodes={nodes} />
             <Card isFlush title={`Replicas (${count(range.replicas.length)})`}>
-              <Table label="Replicas" columns={columnsOf(nodes)} rows={range.replicas} keyOf={({ id: replica }) => replica} />
+              <Table
+                label="Replicas"
+                columns={columnsOf(nodes)}
+                rows={range.replicas}
+                keyOf={({ id: replica }) => replica}
+              />
             </Card>
           </>
         )}
       </Loaded>
       <Card isFlush title="In progress">
         <Loaded of={running} lines={2}>
-          {(rows) => <OperatorTable operators={rows} hasEnded={false} empty="Nothing changes this range." done={reload} />}
+          {(rows) => (
+            <OperatorTable operators={rows} hasEnded={false} empty="Nothing changes this range." done={reload} />
+          )}
         </Loaded>
       </Card>
       <Reasons of={reasons} title="Why the range is as it is" />
@@ -121,11 +133,19 @@ function columnsOf(nodes: readonly NodeJson[] | undefined): readonly Column<Repl
     { title: 'Node', cell: ({ nodeId }) => <NodeLink id={nodeId} nodes={nodes} /> },
     { title: 'Replica', isNumber: true, isMinor: true, cell: ({ id }) => id },
     { title: 'Type', cell: ({ type }) => type },
-    { title: 'State', cell: ({ state }) => (state === 'leader' ? <Badge tone="ok">leader</Badge> : <State name={state} />) },
+    {
+      title: 'State',
+      cell: ({ state }) => (state === 'leader' ? <Badge tone="ok">leader</Badge> : <State name={state} />),
+    },
     { title: 'Log behind', isNumber: true, cell: ({ logBehind }) => known(logBehind, count) },
     { title: 'Commit behind', isNumber: true, isMinor: true, cell: ({ commitBehind }) => known(commitBehind, count) },
     { title: 'Size', isNumber: true, cell: ({ bytes: size }) => known(size, bytes) },
-    { title: 'Last report', isNumber: true, isMinor: true, cell: ({ silentMs }) => known(silentMs, (ms) => `${span(ms)} ago`) },
+    {
+      title: 'Last report',
+      isNumber: true,
+      isMinor: true,
+      cell: ({ silentMs }) => known(silentMs, (ms) => `${span(ms)} ago`),
+    },
   ];
 }
 

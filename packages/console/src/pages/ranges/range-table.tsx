@@ -1,14 +1,14 @@
-import type { NodeJson, RangeJson } from '../../api/cluster-types.ts';
+import type { NodeJson } from '@remora/gateway/http/json/cluster';
 import { nodeName } from '../../app/cluster-hook.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
 import { Text } from '../../kit/text.tsx';
 import { bytes, count, rate } from '../../logic/format.ts';
 import { NodeLink, RangeLink } from '../nodes/node-link.tsx';
-import { lagOf } from './lag.ts';
+import type { RangeRow } from './range-row.ts';
 
 interface RangeTableProps {
-  readonly ranges: readonly RangeJson[];
+  readonly ranges: readonly RangeRow[];
   readonly nodes: readonly NodeJson[] | undefined;
 }
 
@@ -19,12 +19,12 @@ export function RangeTable({ ranges, nodes }: RangeTableProps) {
       columns={columnsOf(nodes)}
       rows={ranges}
       keyOf={({ id }) => id}
-      tone={(range) => (range.leaderNode === 0 ? 'bad' : lagOf(range) > 0 ? 'warn' : undefined)}
+      tone={(range) => (range.leaderNode === 0 ? 'bad' : (range.behind ?? 0) > 0 ? 'warn' : undefined)}
     />
   );
 }
 
-function columnsOf(nodes: readonly NodeJson[] | undefined): readonly Column<RangeJson>[] {
+function columnsOf(nodes: readonly NodeJson[] | undefined): readonly Column<RangeRow>[] {
   return [
     { title: 'Range', width: 'shrink', cell: ({ id }) => <RangeLink id={id} /> },
     { title: 'From', cell: ({ start }) => <Text value={start} max={80} /> },
@@ -39,12 +39,19 @@ function columnsOf(nodes: readonly NodeJson[] | undefined): readonly Column<Rang
       isMinor: true,
       cell: ({ replicas }) => (
         <span class="muted">
-          {replicas.map(({ nodeId, type }) => `${nodeName(nodes, nodeId)}${type === 'learner' ? ' (learner)' : ''}`).join(', ')}
+          {replicas
+            .map(({ nodeId, type }) => `${nodeName(nodes, nodeId)}${type === 'learner' ? ' (learner)' : ''}`)
+            .join(', ')}
         </span>
       ),
     },
-    { title: 'Keys', isNumber: true, isMinor: true, cell: ({ state }) => (state === undefined ? '–' : count(state.keys)) },
-    { title: 'Size', isNumber: true, cell: ({ state }) => (state === undefined ? '–' : bytes(state.bytes)) },
+    {
+      title: 'Keys',
+      isNumber: true,
+      isMinor: true,
+      cell: ({ keys }) => (keys === undefined ? '–' : count(keys)),
+    },
+    { title: 'Size', isNumber: true, cell: ({ bytes: size }) => (size === undefined ? '–' : bytes(size)) },
     { title: 'Reads/s', isNumber: true, cell: ({ load }) => (load === undefined ? '–' : rate(load.readsPerS)) },
     { title: 'Writes/s', isNumber: true, cell: ({ load }) => (load === undefined ? '–' : rate(load.writesPerS)) },
   ];

@@ -1,19 +1,22 @@
 import { useState } from 'preact/hooks';
-import { hotRanges, RANGES_MAX, ranges, rangeWith } from '../../api/cluster.ts';
+import { hotRanges, RANGES_MAX, rangeAt, ranges } from '../../api/cluster.ts';
+import { messageOf } from '../../api/errors.ts';
 import { useCluster } from '../../app/cluster-hook.ts';
 import { useResource } from '../../app/hooks.ts';
+import { useLiveResource } from '../../app/live.ts';
 import { go } from '../../app/router.ts';
-import { Choice, Search } from '../../kit/form.tsx';
 import { Command } from '../../kit/command.tsx';
+import { Choice, Search } from '../../kit/form.tsx';
 import { Card, Page } from '../../kit/page.tsx';
 import { Loaded } from '../../kit/states.tsx';
 import { announce } from '../../kit/toast.tsx';
-import { messageOf } from '../../api/errors.ts';
 import { counted } from '../../logic/format.ts';
 import { numberOf, textOf } from '../../logic/location.ts';
+import { routingKey } from '../../logic/routing-key.ts';
 import type { PageProps } from '../page-props.ts';
 import { Band } from './band.tsx';
 import { RangePage } from './range-page.tsx';
+import { type RangeRow, rangeRow } from './range-row.ts';
 import { RangeTable } from './range-table.tsx';
 
 const EVERY_MS = 5_000;
@@ -30,9 +33,18 @@ export function RangesPage({ query }: PageProps) {
 
 /** The key space: which range has which keys, and which nodes have the range. */
 function RangeList({ isHot }: { readonly isHot: boolean }) {
-  const cluster = useCluster(EVERY_MS);
-  const all = useResource('ranges', ranges, { everyMs: EVERY_MS });
-  const hot = useResource(isHot ? 'hot' : undefined, (signal) => hotRanges('', signal), { everyMs: EVERY_MS });
+  const cluster = useCluster();
+  const all = useLiveResource('ranges', {
+    of: (rows): readonly RangeRow[] => rows,
+    key: 'ranges',
+    load: async (signal) => (await ranges(signal)).map(rangeRow),
+    everyMs: EVERY_MS,
+  });
+  const hot = useResource(
+    isHot ? 'hot' : undefined,
+    async (signal) => (await hotRanges('requests', signal)).map(rangeRow),
+    { everyMs: EVERY_MS },
+  );
   const nodes = cluster.data?.nodes;
   return (
     <Page title="Ranges">
@@ -69,7 +81,7 @@ function FindKey() {
   const [typed, setTyped] = useState('');
   const find = async (): Promise<void> => {
     try {
-      const found = await rangeWith(typed, new AbortController().signal);
+      const found = await rangeAt(routingKey(typed), new AbortController().signal);
       if (found === undefined) announce('No range has this key.', 'warn');
       else go('ranges', { range: found.id });
     } catch (error) {

@@ -1,6 +1,6 @@
+import type { OperatorJson } from '@remora/gateway/http/json/cluster';
 import { steeringRefusal } from '../../api/access.ts';
 import { cancelOperator } from '../../api/cluster.ts';
-import type { OperatorJson } from '../../api/cluster-types.ts';
 import { Action } from '../../kit/action.tsx';
 import { State } from '../../kit/badge.tsx';
 import { Empty } from '../../kit/states.tsx';
@@ -40,7 +40,11 @@ const COLUMNS: readonly Column<OperatorJson>[] = [
 ];
 
 const AGE: Column<OperatorJson> = { title: 'For', isNumber: true, cell: ({ ageMs }) => span(ageMs) };
-const ENDED: Column<OperatorJson> = { title: 'Ended', isNumber: true, cell: ({ endedMs }) => `${span(endedMs)} ago` };
+const ENDED: Column<OperatorJson> = {
+  title: 'Ended',
+  isNumber: true,
+  cell: ({ endedMs = 0 }) => `${span(endedMs)} ago`,
+};
 
 function Step({ operator: { steps, step, outcome } }: { readonly operator: OperatorJson }) {
   const current = steps[step];

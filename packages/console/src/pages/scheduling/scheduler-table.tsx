@@ -1,6 +1,6 @@
+import type { SchedulerJson } from '@remora/gateway/http/json/cluster';
 import { steeringRefusal } from '../../api/access.ts';
 import { pauseScheduler } from '../../api/cluster.ts';
-import type { SchedulerJson } from '../../api/cluster-types.ts';
 import { Action } from '../../kit/action.tsx';
 import { Badge } from '../../kit/badge.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
@@ -36,14 +36,14 @@ const COLUMNS: readonly Column<SchedulerJson>[] = [
   {
     title: 'State',
     width: 'shrink',
-    cell: ({ pausedMs }) =>
+    cell: ({ pausedMs = 0 }) =>
       pausedMs > 0 ? <Badge tone="warn">paused for {span(pausedMs)}</Badge> : <Badge tone="ok">runs</Badge>,
   },
   { title: 'Last result', isMinor: true, cell: ({ last }) => <Text value={last} max={300} /> },
 ];
 
 function PauseOrResume({ scheduler, done }: { readonly scheduler: SchedulerJson; done(): void }) {
-  const { name, pausedMs } = scheduler;
+  const { name, pausedMs = 0 } = scheduler;
   const refusal = steeringRefusal();
   if (pausedMs > 0) {
     return (

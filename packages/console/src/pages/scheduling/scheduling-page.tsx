@@ -1,25 +1,29 @@
 import { useState } from 'preact/hooks';
 import { operators, schedulers } from '../../api/cluster.ts';
 import { useResource } from '../../app/hooks.ts';
+import { useLiveResource } from '../../app/live.ts';
 import { Command } from '../../kit/command.tsx';
 import { Card, Page } from '../../kit/page.tsx';
 import { Loaded } from '../../kit/states.tsx';
 import { count } from '../../logic/format.ts';
 import { OperatorTable } from './operator-table.tsx';
 import { Rebalance } from './rebalance.tsx';
+import { useRunningOperators } from './running.ts';
 import { SchedulerTable } from './scheduler-table.tsx';
 
-const RUNNING_EVERY_MS = 1_500;
 const ENDED_EVERY_MS = 5_000;
 const SHORT = 12;
 
 /** What the masters change, what they have changed, and what makes them do so. */
 export function SchedulingPage() {
-  const running = useResource('operators', (signal) => operators({ ended: false }, signal), {
-    everyMs: RUNNING_EVERY_MS,
-  });
+  const running = useRunningOperators();
   const ended = useResource('ended', (signal) => operators({ ended: true }, signal), { everyMs: ENDED_EVERY_MS });
-  const all = useResource('schedulers', schedulers, { everyMs: ENDED_EVERY_MS });
+  const all = useLiveResource('schedulers', {
+    of: (state) => state,
+    key: 'schedulers',
+    load: schedulers,
+    everyMs: ENDED_EVERY_MS,
+  });
   const [isWhole, setWhole] = useState(false);
   const reload = (): void => {
     running.reload();

@@ -55,7 +55,10 @@ function SessionState({ session }: { readonly session: SessionAnswer }) {
     <Card>
       <Facts
         facts={[
-          ['User', owner === undefined ? 'lease of plain keys' : owner === '' ? 'none' : <Text key="owner" value={owner} />],
+          [
+            'User',
+            owner === undefined ? 'lease of plain keys' : owner === '' ? 'none' : <Text key="owner" value={owner} />,
+          ],
           ['TTL', <Span key="ttl" ms={ttlMs} />],
           ['Last heartbeat', <LastHeartbeat key="beat" ttlMs={ttlMs} remainingMs={remainingMs} />],
           ['Ends without heartbeats in', <Span key="left" ms={remainingMs} />],
@@ -116,8 +119,8 @@ function EndSession({ id, done }: { readonly id: string; done(): void }) {
       isDangerous
       explanation={
         <>
-          Its locks are released and its keys are deleted at once. Its client is not asked, and may continue to work: from
-          then on, only the fencing version protects against its writes.
+          Its locks are released and its keys are deleted at once. Its client is not asked, and may continue to work:
+          from then on, only the fencing version protects against its writes.
         </>
       }
       command={() => ['remora', 'session', 'close', id]}

@@ -1,7 +1,7 @@
+import type { SettingJson } from '@remora/gateway/http/json/cluster';
 import { useState } from 'preact/hooks';
 import { steeringRefusal } from '../../api/access.ts';
 import { setSetting, settings } from '../../api/cluster.ts';
-import type { SettingJson } from '../../api/cluster-types.ts';
 import { useResource } from '../../app/hooks.ts';
 import { Action } from '../../kit/action.tsx';
 import { Badge } from '../../kit/badge.tsx';

@@ -1,6 +1,6 @@
+import type { UpgradeJson } from '@remora/gateway/http/json/cluster';
 import { steeringRefusal } from '../../api/access.ts';
 import { finalizeUpgrade, upgrade } from '../../api/cluster.ts';
-import type { UpgradeJson } from '../../api/cluster-types.ts';
 import { useResource } from '../../app/hooks.ts';
 import { Action } from '../../kit/action.tsx';
 import { State } from '../../kit/badge.tsx';

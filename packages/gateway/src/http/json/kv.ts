@@ -98,21 +98,15 @@ export interface KeyChangedDetails {
   readonly current?: KeyJson | KeyValueJson | null;
 }
 
-/** The events of `GET /v1/kv-events`; each has its revision as its id. */
-export type KvStreamEvent =
-  /** The first one: changes above this revision follow. */
-  | { readonly event: 'live'; readonly data: KvStreamLive }
-  /** All changes of one revision. */
-  | { readonly event: 'events'; readonly data: KvStreamChanges }
-  /** No change up to this revision is missing. */
-  | { readonly event: 'progress'; readonly data: KvStreamLive }
-  /** The last one. `data` is the body of an error. */
-  | { readonly event: 'error'; readonly data: { readonly error: KvStreamError } };
-
+/**
+ * The data of the event `live` of `GET /v1/kv-events`, the first one: changes above this revision follow. And of
+ * `progress`: no change up to this revision is missing. Each event has its revision as its id.
+ */
 export interface KvStreamLive {
   readonly revision: number;
 }
 
+/** The data of `events`: all changes of one revision. */
 export interface KvStreamChanges {
   readonly revision: number;
   /** Puts have no value if the stream was opened with `values=false`. */
@@ -123,22 +117,11 @@ export type KvStreamChange =
   | ({ readonly type: 'put' } & (KeyJson | KeyValueJson))
   | { readonly type: 'delete'; readonly key: JsonBytes; readonly modRevision: number };
 
-/** COMPACTED: the changes since `since` are gone; read the keys again, and listen from that revision on. */
-export interface KvStreamError {
-  readonly code: string;
-  readonly message: string;
-  readonly retry: 'no' | 'same' | 'later';
-}
-
-/** A line of `GET /v1/kv-export`; the last line is a `KvExportEnd`, or a `KvExportError`. */
+/** A line of `GET /v1/kv-export`; the last one is a `KvExportEnd`, or the body of an error. */
 export type KvExportLine = KeyValueJson;
 
 export interface KvExportEnd {
   readonly end: { readonly keys: number; readonly revision: number };
-}
-
-export interface KvExportError {
-  readonly error: KvStreamError;
 }
 
 /** `POST /v1/kv-import` */

@@ -1,15 +1,8 @@
 /** The answers of the HTTP API that list locks and what sessions hold. Types only: the console imports them. */
 import type { JsonBytes } from '@remora/base';
-import type { HolderJson, LockJson, TermsJson } from '../lock-json.ts';
+import type { LockJson, TermsJson } from '../lock-json.ts';
 
-export type { GrantJson, HolderJson, LockJson, OwnerJson, SessionJson, TermsJson, WaiterJson } from '../lock-json.ts';
-
-/**
- * What `kind=` of `GET /v1/locks/{namespace}` selects. An election is an `exclusive` lock: its holder leads, its waiters
- * are the candidates, and `data` of the holder is what it proclaims. `barrier`: callers wait at the lock until nobody
- * holds it (`passing`).
- */
-export type LockKindJson = 'exclusive' | 'shared' | 'semaphore' | 'barrier';
+export type { HolderJson, LockJson, WaiterJson } from '../lock-json.ts';
 
 /** `GET /v1/namespaces` */
 export interface NamespacesAnswer {
@@ -21,7 +14,9 @@ export interface NamespacesAnswer {
 }
 
 /**
- * `GET /v1/locks/{namespace}`. At most 10 holders and 10 waiters of each lock are listed; `GET
+ * `GET /v1/locks/{namespace}`. An election is an `exclusive` lock: its holder leads, its waiters are the candidates, and
+ * `data` of the holder is what it proclaims. `kind=barrier` selects locks at which callers wait until nobody holds them
+ * (`passing`). At most 10 holders and 10 waiters of each lock are listed; `GET
  * /v1/locks/{namespace}/{name}` has up to 1,000. Since when: `lockTimeMs` of a holder, `sinceMs` of a waiter; both are
  * wall times of the server, in ms since 1970.
  */
@@ -87,9 +82,4 @@ export interface SessionsAnswer {
 export interface SessionAnswer extends SessionInfoJson {
   readonly locks: readonly SessionLockJson[];
   readonly more: boolean;
-}
-
-/** In the body of the error LOCK_BUSY (423), beside `code`, `message` and `retry`. */
-export interface LockBusyDetails {
-  readonly holder?: HolderJson;
 }

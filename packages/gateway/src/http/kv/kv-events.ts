@@ -4,7 +4,7 @@ import type { Asked, Backend, WatchControl, WatchListener } from '../../backend.
 import { TIMEOUT_LIMITS } from '../../calls.ts';
 import type { EventSource, EventStream } from '../api-types.ts';
 import { invalid } from '../fields.ts';
-import type { KvStreamChange } from '../json/kv.ts';
+import type { KvStreamChange, KvStreamChanges, KvStreamLive } from '../json/kv.ts';
 import { errorAnswer } from '../statuses.ts';
 import { onlyThese, type Target, wholeNumber } from '../targets.ts';
 import { keyJson, keysOf, keyValueJson } from './kv-json.ts';
@@ -49,8 +49,8 @@ function sinceOf(query: Target['query'], lastEventId: string | undefined): numbe
  *
  * KE1. The id of an event is its revision, and all changes of one revision are one event. So a client that names the
  *      last id gets all later changes, each once.
- * KE2. The answer waits until the watch has begun: a refusal is an answer with its own status, which an EventSource does
- *      not repeat for ever.
+ * KE2. The answer waits until the watch has begun: a refusal is an answer with its own status, after which an
+ *      EventSource does not reconnect.
  * KE3. While the client is behind, the watch is paused, and catches up from history afterwards.
  */
 export function kvEvents(
@@ -165,7 +165,7 @@ class Feed implements WatchListener {
   }
 
   /** KE3. */
-  #write(event: string, data: unknown, id: number): void {
+  #write(event: string, data: KvStreamLive | KvStreamChanges, id: number): void {
     const unread = this.#sink?.write(event, data, id) ?? 0;
     if (unread === 0 || this.#isBehind || this.#state !== 'open') return;
     this.#isBehind = true;

@@ -8,7 +8,7 @@ import { onlyThese, type Target, text } from '../targets.ts';
 import { equal, putOp } from './kv-writes.ts';
 
 /** About a second's work; the body is bounded, too. */
-export const IMPORT_LINES_MAX = 2_000;
+const IMPORT_LINES_MAX = 2_000;
 /** Keys that are written at a time. */
 const WRITES_AT_A_TIME = 16;
 /** How long an import may wait, in all, while the node is over its limit of requests. */
@@ -35,9 +35,9 @@ interface ImportedKey {
  * Writes keys from JSON lines.
  *
  * KI1. All lines are checked, and the permissions for all keys, before the first key is written.
- * KI2. Each key is written by itself. If one cannot be written, the answer is UNKNOWN_OUTCOME once others may have been:
- *      the error itself would say that nothing was changed. A repeated call does the rest: it writes the same values, or
- *      skips the keys that are there.
+ * KI2. Each key is written by itself. If one cannot be written, the answer is UNKNOWN_OUTCOME once others may have
+ *      been: the error itself would say that nothing was changed. A repeated call does the rest: it writes the same
+ *      values, or skips the keys that are there.
  */
 export async function kvImport(
   deps: ImportDeps,

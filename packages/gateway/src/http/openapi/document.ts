@@ -1,3 +1,4 @@
+import { ACCESS_OPERATIONS } from './access-operations.ts';
 import { CLUSTER_OPERATIONS } from './cluster-operations.ts';
 import { HISTORY_OPERATIONS } from './history-operations.ts';
 import { KV_OPERATIONS } from './kv-operations.ts';
@@ -192,16 +193,23 @@ const OPERATIONS: Operations = {
     get: {
       id: 'showLock',
       summary: 'Returns the holders and waiters of a lock. Lists are empty when the lock is free.',
-      answer: 'Lock',
+      answer: 'ShownLock',
     },
   },
   '/v1/locks/{namespace}': {
     get: {
       id: 'listLocks',
       summary: 'Lists the locks that have holders or waiters, in the order of their names.',
-      description: 'Free locks are listed if they have data, a set capacity, or a record of a forced release.',
+      description:
+        'Free locks are listed if they have data, a set capacity, or a record of a forced release. With `contains` or ' +
+        '`kind`, a request looks at up to 20,000 locks: a page may be short or empty although there is a next one.',
       query: [
         queryParameter('prefix', 'Only names that start with it.', { type: 'string' }),
+        queryParameter('contains', 'Only names that have this part.', { type: 'string' }),
+        queryParameter('kind', 'Only locks of this kind; `barrier`: callers wait at it. An election is exclusive.', {
+          type: 'string',
+          enum: ['exclusive', 'shared', 'semaphore', 'barrier'],
+        }),
         queryParameter('after', 'Only names after this one: `next` of the previous page.', { type: 'string' }),
         queryParameter('limit', 'The largest number of entries; default 100.', {
           type: 'integer',
@@ -210,6 +218,22 @@ const OPERATIONS: Operations = {
         }),
       ],
       answer: 'Locks',
+    },
+  },
+  '/v1/namespaces': {
+    get: {
+      id: 'listNamespaces',
+      summary: 'Lists the namespaces in which there are locks, or were a moment ago.',
+      description: 'Needs permission to read all locks. Shorter names come first.',
+      query: [
+        queryParameter('after', '`next` of the previous page.', { type: 'string' }),
+        queryParameter('limit', 'The largest number of entries; default 100.', {
+          type: 'integer',
+          minimum: 1,
+          maximum: 1000,
+        }),
+      ],
+      answer: 'Namespaces',
     },
   },
   '/v1/check': {
@@ -255,6 +279,14 @@ const OPERATIONS: Operations = {
       errors: GONE,
     },
   },
+  [`${SESSION}/locks`]: {
+    get: {
+      id: 'sessionLocks',
+      summary: 'Returns what a session holds and what it waits for, and since when.',
+      answer: 'SessionLocks',
+      errors: GONE,
+    },
+  },
   [SESSION]: {
     get: {
       id: 'showSession',
@@ -269,6 +301,7 @@ const OPERATIONS: Operations = {
     },
   },
   ...KV_OPERATIONS,
+  ...ACCESS_OPERATIONS,
   ...CLUSTER_OPERATIONS,
   ...HISTORY_OPERATIONS,
   '/openapi.json': {
@@ -285,6 +318,8 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   operator: 'The id of an operator.',
   scheduler: 'The name of a scheduler.',
   setting: 'The name of a setting.',
+  user: 'The name of a user.',
+  role: 'The name of a role.',
   key: 'Any bytes, percent-encoded: a / is %2F.',
 };
 
@@ -310,11 +345,15 @@ export const OPENAPI = {
     securitySchemes: {
       password: { type: 'http', scheme: 'basic', description: 'Name and password of a user.' },
       token: { type: 'http', scheme: 'bearer', description: "A token of etcd's Authenticate." },
+      cookie: {
+        ...{ type: 'apiKey', in: 'cookie', name: 'remora_session' },
+        description: 'The cookie of /v1/log-in; the header x-remora-csrf: 1 is needed too, except for GET.',
+      },
       certificate: { type: 'mutualTLS', description: 'A certificate whose common name is the user.' },
     },
   },
   // The empty one: while authentication is off.
-  security: [{ password: [] }, { token: [] }, { certificate: [] }, {}],
+  security: [{ password: [] }, { token: [] }, { cookie: [] }, { certificate: [] }, {}],
 };
 
 function operation(path: string, described: Operation): Schema {

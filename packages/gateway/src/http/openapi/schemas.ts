@@ -20,6 +20,7 @@ import {
 } from '@remora/lock';
 import { REQUEST_ID_MAX } from '../../lock/lock-requests.ts';
 import { TOKEN_LENGTH_MIN, TTL_MAX_MS, TTL_MIN_MS, WAIT_MAX_MS } from '../acquire-request.ts';
+import { ACCESS_SCHEMAS } from './access-schemas.ts';
 import { CLUSTER_SCHEMAS } from './cluster-schemas.ts';
 import { HISTORY_SCHEMAS } from './history-schemas.ts';
 import { KV_ERROR_FIELDS, KV_SCHEMAS } from './kv-schemas.ts';
@@ -129,9 +130,13 @@ const sessionLock = answer(
     ...{ namespace, name, ownerId, mode: { type: 'string', enum: ['exclusive', 'shared', 'permits', 'upgrade'] } },
     ...{ permits: holder.permits, version },
     position: count('Instead of the version if the session waits for the lock.', { minimum: 1 }),
+    sinceMs: count(
+      'Since when it holds the lock or waits for it: wall time of the server, in ms since 1970. Absent: not recorded.',
+    ),
   },
-  ['permits', 'version', 'position'],
+  ['permits', 'version', 'position', 'sinceMs'],
 );
+const nowMs = count('The wall time of the answering node, in ms since 1970: it tells how long ago something was.');
 const more = { type: 'boolean', description: 'Whether there are more entries.' };
 const next = text('The value of `after` for the next page; use it unchanged.');
 const revision = count('It grows with each change of the lock.');
@@ -141,7 +146,28 @@ const waitForOthers = duration('How long to wait for others to release or leave.
 });
 const HOLDER: Schema = { $ref: '#/components/schemas/Holder' };
 
+const lock = {
+  namespace,
+  name,
+  kind: { type: 'string', enum: ['exclusive', 'shared', 'semaphore'], description: 'How the lock is held.' },
+  holders: { type: 'array', items: { $ref: '#/components/schemas/Holder' }, description: 'The first holders.' },
+  holderCount: count('The number of all holders.'),
+  waiters: {
+    type: 'array',
+    description: 'The first waiters, in the order of the queue.',
+    items: waiter,
+  },
+  waiterCount: count('The number of all waiters.'),
+  permits: count('For a semaphore: the number of permits held now.'),
+  capacity,
+  keptData,
+  forced: { ...forced, description: 'The last forced release, if `by` or `reason` was set.' },
+  passing,
+};
+const LOCK_OPTIONAL = ['permits', 'capacity', 'keptData', 'forced', 'passing'];
+
 export const SCHEMAS = {
+  ...ACCESS_SCHEMAS,
   ...CLUSTER_SCHEMAS,
   ...HISTORY_SCHEMAS,
   Acquire: object({
@@ -282,35 +308,24 @@ export const SCHEMAS = {
     'remainingMs',
     'condition',
   ]),
-  Lock: answer(
-    {
-      namespace,
-      name,
-      kind: { type: 'string', enum: ['exclusive', 'shared', 'semaphore'], description: 'How the lock is held.' },
-      holders: { type: 'array', items: { $ref: '#/components/schemas/Holder' }, description: 'The first holders.' },
-      holderCount: count('The number of all holders.'),
-      waiters: {
-        type: 'array',
-        description: 'The first waiters, in the order of the queue.',
-        items: waiter,
-      },
-      waiterCount: count('The number of all waiters.'),
-      permits: count('For a semaphore: the number of permits held now.'),
-      capacity,
-      keptData,
-      forced: { ...forced, description: 'The last forced release, if `by` or `reason` was set.' },
-      passing,
-    },
-    ['permits', 'capacity', 'keptData', 'forced', 'passing'],
-  ),
+  Lock: answer(lock, LOCK_OPTIONAL),
+  ShownLock: answer({ ...lock, nowMs }, LOCK_OPTIONAL),
   Locks: answer(
     {
       locks: { type: 'array', items: { $ref: '#/components/schemas/Lock' } },
       more,
       next,
+      nowMs,
     },
     ['next'],
   ),
+  Namespaces: answer({ namespaces: { type: 'array', items: namespace }, more, next }, ['next']),
+  SessionLocks: answer({
+    holds: { type: 'array', items: sessionLock },
+    waits: { type: 'array', items: sessionLock },
+    more: { ...more, description: 'Whether there are more: each range reports up to 1,000 locks of a session.' },
+    nowMs,
+  }),
   EventBegin: answer({
     from: bytes('Discard the states of locks from this name on …'),
     to: bytes('… up to this one, exclusively; new states follow. Empty: no bound.'),

@@ -12,6 +12,7 @@ const identification = (isOff: boolean): Identification => ({
   }),
   logIn: async () => '',
   logInIfRight: async () => undefined,
+  renewed: () => undefined,
 });
 
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
