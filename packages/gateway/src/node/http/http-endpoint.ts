@@ -106,11 +106,12 @@ export interface HttpEndpoint {
  * The JSON API over HTTP.
  *
  * HE1. A body has at most `BODY_BYTES_MAX` bytes, or as many as one of etcd's gateway if it has values of keys. It is
- *      JSON, or JSON lines, by its type, which a form of a web page cannot send; for etcd's gateway, see HE6. The server has refused pages of other sites by then (`request-guard.ts`); there
- *      are no CORS headers, so none reads an answer. All incomplete bodies together have `UNFINISHED_BYTES_MAX`, and
- *      those of one address a share of it. Above that, the body that started first is ended, of that address or of
- *      the one that has most (input-budget.ts IB2), so that the next request is not refused. Small bodies are not
- *      counted. The server bounds how long a body may take.
+ *      JSON, or JSON lines, by its type, which a form of a web page cannot send; for etcd's gateway, see HE6. The
+ *      server has refused pages of other sites by then (`request-guard.ts`); there are no CORS headers, so none reads
+ *      an answer. All incomplete bodies together have `UNFINISHED_BYTES_MAX`, and those of one address a share of it.
+ *      Above that, the body that started first is ended, of that address or of the one that has most (input-budget.ts
+ *      IB2), so that the next request is not refused. Small bodies are not counted. The server bounds how long a body
+ *      may take.
  * HE2. A client that closes its connection ends its call. A grant in an answer that it did not read is taken back.
  * HE3. The numbers of calls and streams are bounded; further ones are refused at once. Calls that may take long have a
  *      part. A call counts once its body is whole, so clients that do not finish theirs take no place from others.
