@@ -1,7 +1,6 @@
 /** Calls about locks and sessions. */
 import type {
   LockAnswer,
-  LockJson,
   LocksAnswer,
   NamespacesAnswer,
   SessionAnswer,
@@ -15,6 +14,10 @@ import { isPathSafe, type JsonBytes, percentEncoded } from '../logic/bytes.ts';
 import { randomId } from '../logic/random-id.ts';
 import { call, get } from './client.ts';
 import { ApiError } from './errors.ts';
+
+export type LockJson = LocksAnswer['locks'][number];
+export type HolderJson = LockJson['holders'][number];
+export type WaiterJson = LockJson['waiters'][number];
 
 export interface LockName {
   readonly namespace: string;

@@ -1,6 +1,5 @@
-import type { LockJson } from '@remora/gateway/http/json/locks';
 import { useMemo, useState } from 'preact/hooks';
-import { type LockRow, lockList, namespaces, sessionNames } from '../../api/locks.ts';
+import { type LockJson, type LockRow, lockList, namespaces, sessionNames } from '../../api/locks.ts';
 import { useResource, useSettled } from '../../app/hooks.ts';
 import { usePages } from '../../app/pages-hook.ts';
 import { go } from '../../app/router.ts';

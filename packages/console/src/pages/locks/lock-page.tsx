@@ -1,5 +1,5 @@
-import type { HolderJson, LockAnswer, WaiterJson } from '@remora/gateway/http/json/locks';
-import type { LockName } from '../../api/locks.ts';
+import type { LockAnswer } from '@remora/gateway/http/json/locks';
+import type { HolderJson, LockName, WaiterJson } from '../../api/locks.ts';
 import { lock as readLock } from '../../api/locks.ts';
 import { useResource } from '../../app/hooks.ts';
 import { Badge } from '../../kit/badge.tsx';
