@@ -1,4 +1,6 @@
-/** Activity, heat and live data, in front of masters that the test plays; every answer is checked against the document. */
+/**
+ * Activity, heat and live data, in front of masters that the test plays; every answer is checked against the document.
+ */
 import { ServiceError } from '@remora/base';
 import type { Backend } from '@remora/gateway';
 import { KV_SPACE, NODE_RATES } from '@remora/protocol';
