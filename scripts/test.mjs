@@ -2,7 +2,7 @@
 // builds and runs the long ones (docs/testing.md). Further arguments go to vitest.
 // The last line is `N passed, N failed`, and `, N skipped` if there are any; each check before the tests counts as one,
 // so that it agrees with the exit code.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from './build.mjs';
@@ -22,16 +22,13 @@ const steps = [
   { name: 'unused exports', args: [tool('knip', 'bin/knip.js'), '--no-progress', '--no-config-hints'] },
   { name: 'house rules', args: ['scripts/house.mjs'] },
 ];
+const dir = mkdtempSync(join(tmpdir(), 'remora-test-'));
 let passed = 0;
 const failures = [];
-for (const { name, args } of long ? [] : steps) {
-  console.log(`> ${name}`);
-  if ((await run(process.execPath, args)) === 0) passed += 1;
-  else failures.push(name);
-}
+// All at once: one of them keeps only one processor busy.
+await Promise.all((long ? [] : steps).map(check));
 
 console.log(`> ${long ? 'long tests' : 'tests'}`);
-const dir = mkdtempSync(join(tmpdir(), 'remora-test-'));
 const countsFile = join(dir, 'counts.json');
 const projects = (long ? ['long', 'long-system'] : ['unit', 'system']).flatMap((name) => ['--project', name]);
 const code = await run(
@@ -48,6 +45,17 @@ const failed = failures.length + Math.max(counts.failed, code === 0 ? 0 : 1);
 process.exitCode = failed === 0 ? 0 : 1;
 const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : '';
 console.log(`${passed + counts.passed} passed, ${failed} failed${skipped}`);
+
+/** Runs a step, and prints what it says when it has ended. */
+async function check({ name, args }) {
+  const file = join(dir, `${name}.log`);
+  const output = openSync(file, 'w');
+  const code = await run(process.execPath, args, { stdio: ['ignore', output, output] });
+  closeSync(output);
+  console.log(`> ${name}\n${readFileSync(file, 'utf8').trimEnd()}`);
+  if (code === 0) passed += 1;
+  else failures.push(name);
+}
 
 function readCounts() {
   try {

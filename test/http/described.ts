@@ -24,9 +24,13 @@ const seen = new Set<string>();
 /** Answers of calls that kinds.test.ts covers, except immediate refusals. Each test file sees only its own. */
 export const OF_KINDS = /\/(upgrade|downgrade|leave|capacity) (?!400)/;
 /** Answers that cluster.test.ts covers. */
-export const OF_CLUSTER = / \/v1\/cluster/;
+export const OF_CLUSTER = / \/v1\/cluster(?!\/(activity|heat|live))/;
+/** Answers that history.test.ts covers. */
+export const OF_HISTORY = / \/v1\/cluster\/(activity|heat|live)/;
 /** Answers of calls that lock-lists.test.ts covers. */
 export const OF_LISTS = / \/v1\/(namespaces|sessions\/\{session\}\/locks) /;
+/** Answers that access.test.ts, users.test.ts and audit.test.ts cover. */
+export const OF_ACCESS = / \/v1\/(log-in|log-out|whoami|users|roles|can|audit)(\/| )/;
 /** Answers of calls about keys, which the tests of keys cover. */
 export const OF_KEYS = / \/v1\/kv/;
 /** Answers that the transport or an unhealthy cluster causes are tested with these. */

@@ -14,6 +14,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
 import { NO_AUTHENTICATION } from '../../packages/gateway/test/support/no-authentication.ts';
 import { adminApi } from '../support/admin-api.ts';
+import { PlayedAuth } from '../support/auth-admin.ts';
 import { SdkBackend } from '../support/sdk-backend.ts';
 import { undescribed } from './described.ts';
 
@@ -46,7 +47,15 @@ async function serve(over: Backend, limits?: Parameters<typeof createHttpEndpoin
   const { requestBytesMax } = REQUEST_LIMITS;
   const calls = { onMalformed, onWaitRefused, identification: NO_AUTHENTICATION };
   endpoint = createHttpEndpoint(
-    { backend: over, admin: adminApi(over, ports.clock), ...ports, etcd, requestBytesMax, ...calls },
+    {
+      backend: over,
+      admin: adminApi(over, ports.clock),
+      auth: new PlayedAuth(ports.clock).admin,
+      ...ports,
+      etcd,
+      requestBytesMax,
+      ...calls,
+    },
     limits,
   );
   server = await startHttpServer({

@@ -8,6 +8,7 @@ import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
 import { NO_AUTHENTICATION } from '../../packages/gateway/test/support/no-authentication.ts';
 import { MemoryBackend } from '../e2e/memory-backend.ts';
 import { adminApi } from '../support/admin-api.ts';
+import { PlayedAuth } from '../support/auth-admin.ts';
 
 let server: RunningHttpServer;
 let endpoint: HttpEndpoint;
@@ -40,6 +41,7 @@ async function serve(limits?: Parameters<typeof createHttpEndpoint>[1]): Promise
   const deps = {
     ...ports,
     admin: adminApi(ports.backend, clock),
+    auth: new PlayedAuth(clock).admin,
     logger: silentLogger,
     etcd,
     requestBytesMax,

@@ -1,6 +1,8 @@
+import type { Principal } from '@remora/auth';
 import { SeededRandom, silentLogger } from '@remora/base';
 import { type ApiAnswer, type Backend, HttpApi, WaitSlots } from '@remora/gateway';
 import { adminApi, type PlayedMasters } from '../support/admin-api.ts';
+import { PlayedAuth } from '../support/auth-admin.ts';
 import { World } from '../support/sdk-world.ts';
 import { undescribed, undescribedEvent, undescribedLine } from './described.ts';
 
@@ -11,6 +13,9 @@ export interface HttpCall {
   /** The lines of a body of JSON lines. */
   readonly lines?: readonly unknown[];
   readonly lastEventId?: string;
+  readonly principal?: Principal;
+  /** The caller has come by TLS. */
+  readonly isSecure?: boolean;
   /** The caller. It hangs up when this aborts. */
   readonly signal?: AbortSignal;
 }
@@ -19,6 +24,8 @@ export interface HttpCall {
 export class HttpBed {
   readonly world = new World();
   readonly nodes: readonly HttpApi[];
+  /** Users and roles. Only the calls about them ask it: nobody needs a permission for the others. */
+  readonly auth: PlayedAuth;
 
   /** `behind`: the layer between the nodes and the cluster. `masters`: what answers calls of administration. */
   constructor(behind: (world: World) => Backend = ({ backend }) => backend, masters?: PlayedMasters) {
@@ -26,21 +33,27 @@ export class HttpBed {
     const backend = behind(this.world);
     const waits = new WaitSlots(1_000, () => {});
     const admin = adminApi(backend, clock, masters);
+    this.auth = new PlayedAuth(clock);
+    const auth = this.auth.admin;
     this.nodes = [1, 2].map(
       (seed) =>
-        new HttpApi({ ...{ backend, admin, clock, logger: silentLogger, waits }, random: new SeededRandom(seed) }),
+        new HttpApi({
+          ...{ backend, admin, auth, clock, logger: silentLogger, waits },
+          random: new SeededRandom(seed),
+        }),
     );
   }
 
   /** Sends a request to node 0 or 1. `until` waits for the answer. */
-  async ask({ method = 'POST', target, body, lines, lastEventId, signal }: HttpCall, node = 0): Promise<ApiAnswer> {
+  async ask(call: HttpCall, node = 0): Promise<ApiAnswer> {
+    const { method = 'POST', target, body, lines, lastEventId, principal, isSecure = false, signal } = call;
     const api = this.nodes[node];
     if (api === undefined) throw new Error(`there is no node ${node}`);
     const request = { method, target, ...(body === undefined ? {} : { body }) };
     const answer = await api.handle({
       ...request,
       ...{ lines, lastEventId },
-      principal: undefined,
+      ...{ principal, isSecure, address: '127.0.0.1' },
       signal: signal ?? new AbortController().signal,
     });
     const problem = undescribed({ ...request, ...(lines === undefined ? {} : { lines }) }, answer);

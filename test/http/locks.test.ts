@@ -5,7 +5,7 @@ import { OPENAPI } from '@remora/gateway';
 import { ownerId } from '@remora/lock';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { OF_CLUSTER, OF_KEYS, OF_KINDS, OF_LISTS, unseenAnswers } from './described.ts';
+import { OF_ACCESS, OF_CLUSTER, OF_HISTORY, OF_KEYS, OF_KINDS, OF_LISTS, unseenAnswers } from './described.ts';
 import { type Grant, GUID, HttpBed, LOCKS, lockPath as path, type Shown } from './http-bed.ts';
 import { REFUSED } from './refusals.ts';
 
@@ -534,7 +534,7 @@ describe('the document', () => {
   });
 
   test('names nothing that was not seen in these tests, or in those of kinds', () => {
-    const elsewhere = [OF_KINDS, OF_CLUSTER, OF_KEYS, OF_LISTS];
+    const elsewhere = [OF_ACCESS, OF_KINDS, OF_CLUSTER, OF_HISTORY, OF_KEYS, OF_LISTS];
     expect(unseenAnswers((answer) => !elsewhere.some((of) => of.test(answer)))).toEqual([]);
   });
 });

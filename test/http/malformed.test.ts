@@ -11,6 +11,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ALONE_NODE } from '../../packages/gateway/test/support/alone-node.ts';
 import { NO_AUTHENTICATION } from '../../packages/gateway/test/support/no-authentication.ts';
 import { adminApi } from '../support/admin-api.ts';
+import { PlayedAuth } from '../support/auth-admin.ts';
 import { SdkBackend } from '../support/sdk-backend.ts';
 
 const ACQUIRE = '/v1/locks/default/l/acquire';
@@ -31,7 +32,13 @@ beforeEach(async () => {
     metrics: async () => ({ contentType: 'text/plain', body: 'up 1\n' }),
     handlers: [
       createHttpEndpoint({
-        ...{ ...ports, admin: adminApi(backend, ports.clock), etcd, requestBytesMax: REQUEST_LIMITS.requestBytesMax },
+        ...{
+          ...ports,
+          admin: adminApi(backend, ports.clock),
+          auth: new PlayedAuth(ports.clock).admin,
+          etcd,
+          requestBytesMax: REQUEST_LIMITS.requestBytesMax,
+        },
         identification: NO_AUTHENTICATION,
       }),
     ],

@@ -2,19 +2,21 @@
 import { FIRST_AUTH } from '@remora/auth';
 import { type Clock, SeededRandom, ServiceError } from '@remora/base';
 import { AdminApi, type Backend } from '@remora/gateway';
-import { createLocalChannel, createRpcRegistry, type Done, type Method } from '@remora/protocol';
+import { createLocalChannel, createRpcRegistry, type Done, type Method, type NodeNow, nodeNow } from '@remora/protocol';
 
-/** Returns the reply of the masters' leader to a method, or the error. */
+/** Returns the reply of the masters' leader to a method, or the error; also that of every node to `node.now`. */
 export type PlayedMasters = (method: string, request: unknown) => unknown;
 
 const NO_MASTERS: PlayedMasters = () => new ServiceError('UNAVAILABLE', 'the masters are not part of this test');
 
 export function adminApi(backend: Backend, clock: Clock, masters: PlayedMasters = NO_MASTERS): AdminApi {
-  const nobody = createLocalChannel({ registry: createRpcRegistry(), clock });
+  const registry = createRpcRegistry();
+  registry.handle(nodeNow, (_request, _context, done) => done(undefined, masters(nodeNow.name, undefined) as NodeNow));
+  const channel = createLocalChannel({ registry, clock });
   return new AdminApi({
     ...{ backend, clock, random: new SeededRandom(1) },
     nodes: () => [],
-    dialer: { channel: () => nobody, channelTo: () => nobody },
+    dialer: { channel: () => channel, channelTo: () => channel },
     health: { completed: (report) => report, withoutMasters: () => undefined },
     known: { image: FIRST_AUTH },
     master: {

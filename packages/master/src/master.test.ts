@@ -1,6 +1,7 @@
 import { assert, InvariantError, type ServiceError, silentLogger } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
 import {
+  type ActivityReply,
   ANONYMOUS_CALLER,
   type AskSplitReply,
   type AuthChange,
@@ -13,6 +14,7 @@ import {
   type JoinReply,
   type JoinRequest,
   type LeaderReport,
+  masterActivity,
   masterAskSplit,
   masterAwaitAuth,
   masterChangeAuth,
@@ -740,4 +742,21 @@ test('a master that joined a cluster which one node founded takes one replica fo
   const bed = new MasterBed(4, encodeMasterImage(founded.image()));
   expect(bed.master.settings.replicas).toBe(1);
   expect(new MasterBed().master.settings.replicas).toBe(3);
+});
+
+test('the leader keeps what nodes report of each minute, until its term ends', () => {
+  const bed = ready(new MasterBed(1));
+  const minute = Math.floor(bed.clock.wallMs() / 60_000);
+  bed.clock.advance(60_000);
+  const space = { capacityBytes: 1_000, availableBytes: 900 };
+  const said = { ranges: [], results: [], conditions: [], authRevision: 0 };
+  const heartbeat = { nodeId: 1, incarnation: 'dir1', space, labels: {}, hasMaster: true, ...said };
+  const report = { minute, rates: { requestsPerS: 2.5 } };
+  expect(call(bed, masterHeartbeat as never, { ...heartbeat, minute: report }).error).toBeUndefined();
+  const activity = () => call<unknown, ActivityReply>(bed, masterActivity as never, { minutes: 9 }).reply;
+  expect(activity()?.span).toEqual({ first: minute, count: 1 });
+  expect(activity()?.nodes[0]?.values[0]).toBe(2.5);
+  expect(bed.master.historyStats.nodes).toBe(1);
+  bed.master.roleChanged({ role: 'follower', term: 2, leader: 3 });
+  expect(bed.master.historyStats.bytes).toBe(0);
 });

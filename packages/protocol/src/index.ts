@@ -25,7 +25,7 @@ export * from './internal/health/conditions.ts';
 export * from './internal/health/health.ts';
 export * from './internal/heat/heat.ts';
 export * from './internal/heat/heat-key.ts';
-export * from './internal/history-api.ts';
+export * from './internal/heat/history-api.ts';
 export * from './internal/kv-shape.ts';
 export * from './internal/kv-types.ts';
 export * from './internal/lease-api.ts';

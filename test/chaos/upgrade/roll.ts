@@ -7,8 +7,8 @@
  * U3. Until the upgrade is finalized, a transaction that writes and reads at a later revision than its range has seen
  *     is refused as before; afterwards it is executed. So the gated change is in force, and was not before.
  * U4. Afterwards the older program does not start on the data any more, and says what to install.
- * U5. `/ready`, the metrics and `admin check` of every node show that releases are mixed, or that the upgrade is not finalized, while that is so,
- *     and nothing of it before and afterwards.
+ * U5. `/ready`, the metrics and `admin check` of every node show that releases are mixed, or that the upgrade is not
+ *     finalized, while that is so, and nothing of it before and afterwards.
  */
 import type { Random } from '@remora/base';
 import { ServiceError } from '@remora/base';

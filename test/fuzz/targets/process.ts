@@ -24,6 +24,7 @@ import { durationMs as clientDuration, type Duration } from '../../../packages/c
 import { ALONE_NODE } from '../../../packages/gateway/test/support/alone-node.ts';
 import { NO_AUTHENTICATION } from '../../../packages/gateway/test/support/no-authentication.ts';
 import { adminApi } from '../../support/admin-api.ts';
+import { PlayedAuth } from '../../support/auth-admin.ts';
 import { FuzzViolation, isInvalidArgument, type Target } from '../target.ts';
 
 // The inputs of a process: files, flags, variables, and whatever is sent to its HTTP port.
@@ -163,6 +164,7 @@ function endpointDeps(logger: Logger) {
   return {
     ...ports,
     admin,
+    auth: new PlayedAuth(ports.clock).admin,
     logger,
     etcd,
     identification: NO_AUTHENTICATION,

@@ -25,7 +25,7 @@ export const RANGE_COLUMNS_MAX = 32;
 const HOT_SAMPLES_MIN = 2;
 
 /**
- * The load of a range, as its leader sees it, by key.
+ * The load of a range by key, as a replica that serves it sees it.
  *
  * RT1. The samples divide the range: each key stands for the keys up to the next sampled one. A key that was sampled
  *      several times is hot by itself, and has a column of its own.

@@ -10,8 +10,8 @@ const NODE_SAMPLES_MAX = 16_384;
  * The load on the ranges of a node by key, for the history of the masters' leader.
  *
  * SH1. A report has at most `HEAT_COLUMNS_MAX` columns, however many ranges there are: the history keeps no more.
- * SH2. The node samples at most `NODE_SAMPLES_MAX` keys at a time. If many ranges have load, each has fewer of them, but
- *      at least one for its reads and one for its writes.
+ * SH2. The node samples at most `NODE_SAMPLES_MAX` keys at a time. If many ranges have load, each has fewer of them,
+ *      but at least one for its reads and one for its writes.
  * SH3. A range without load costs nothing.
  */
 export class StoreHeat {

@@ -1,6 +1,14 @@
 import { ServiceError } from '@remora/base';
 import { TTL_NEVER_MS } from '@remora/lock';
-import { type Command, decodeEntry, encodeEntry, kvRoutingKey, type Query, type RangeReply } from '@remora/protocol';
+import {
+  type Command,
+  decodeEntry,
+  encodeEntry,
+  kvRoutingKey,
+  type Query,
+  type RangeReply,
+  type RangeRequest,
+} from '@remora/protocol';
 import { expect, test, vi } from 'vitest';
 import { boot, replicaOf } from '../../test/support/booted-store.ts';
 import { CrashWorld } from '../../test/support/crash-world.ts';
@@ -597,4 +605,28 @@ test('a read that may not be before a revision waits until nothing comes at or b
   await new Promise((resolve) => setImmediate(resolve));
   expect(told).toEqual(['a=1@3/3/1 at 7', 'a=1@3/3/1 at 7']);
   store.stop();
+});
+
+test('the keys that a replica reads and writes are in the load of its node', async () => {
+  const { store, replica } = await bootProposer();
+  replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
+  const batch = { rangeTimeMs: 1, wallMs: 0, epoch: RANGE.epoch, commands: [] };
+  await replica.apply([{ index: 1, term: 2, type: 'normal', data: encodeEntry(batch) }], replica.state.conf);
+  const ask = (requestId: string, body: RangeRequest['body']): void => {
+    const request = { rangeId: RANGE.rangeId, epoch: RANGE.epoch, requestId, authRevision: 0, deadlineMs: 1_000, body };
+    replica.requests.execute(
+      request,
+      () => {},
+      () => {},
+    );
+  };
+  ask('', { kind: 'query', query: { type: 'range', op: range('read'), serializable: true }, notBefore: 0 });
+  ask('r1', { kind: 'command', command: { type: 'kv', op: put('written', 'x') } });
+  const { borders = [], values = [] } = store.heat.take() ?? {};
+  const at = (key: string): readonly number[] => {
+    const i = borders.findIndex((border) => Buffer.from(border).equals(kvRoutingKey(Buffer.from(key))));
+    return values.slice(i * 4, i * 4 + 4);
+  };
+  expect(at('read')).toEqual([1, 0, 0, 0]);
+  expect(at('written')).toEqual([0, 0, 1, 72]);
 });

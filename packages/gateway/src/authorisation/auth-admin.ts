@@ -84,8 +84,10 @@ export class AuthAdmin {
     readonly exists: boolean;
     readonly roles: readonly Role[];
   } {
-    const { enabled } = this.#deps.known.authority;
-    const { users, roles } = this.#deps.known.image;
+    const { known } = this.#deps;
+    // Also when the masters are lost: it decides nothing (known-auth.ts KA5).
+    const { enabled } = known.lastKnown ?? known.authority;
+    const { users, roles } = known.image;
     const user = users.find(({ name }) => name === principal?.name);
     const added = roles.filter(({ name }) => user?.roles.includes(name));
     const isBuiltIn = user?.roles.includes(ROOT) && !added.some(({ name }) => name === ROOT);
@@ -117,22 +119,6 @@ export class AuthAdmin {
     return role;
   }
 
-  /**
-   * That a role has exactly this permission: to revoke `read` must not take `readWrite` from it.
-   *
-   * @throws ServiceError `AUTH_REFUSED` if it has another access to the same keys
-   */
-  requireAccess(
-    principal: Principal | undefined,
-    { role, span, access }: { readonly role: string; readonly span: KeySpan; readonly access: KeyAccess },
-  ): void {
-    const had = this.role(principal, role).keys.find((each) => isSameSpan(each, span))?.access;
-    if (had === undefined || had === access) return;
-    const [has, asked] = [had.toLowerCase(), access.toLowerCase()];
-    const message = `the role "${role}" has ${has} for these keys, not ${asked}; revoke ${has}, or grant what shall be left, which replaces it`;
-    throw refused('permissionNotGranted', message);
-  }
-
   /** `password`: undefined for a user who cannot log in with one. */
   addUser(call: AuthCall, user: string, password: string | undefined): Promise<void> {
     return this.#recorded(call, { action: 'addUser', targets: [`the user ${JSON.stringify(user)}`] }, () =>
@@ -153,6 +139,36 @@ export class AuthAdmin {
       const passwordHash = await this.#deps.authenticator.hashOf(password); // AA3
       await this.#changeAll(call, async (make) => make({ type: 'changePassword', user, passwordHash }));
     });
+  }
+
+  /**
+   * Takes a permission on keys from a role. With `access`, only if the role has exactly that: to revoke `read` must not
+   * take `readWrite` from it.
+   *
+   * @throws ServiceError `AUTH_REFUSED` if it has another access to the same keys
+   */
+  revokeKeys(
+    call: AuthCall,
+    { role, span }: { readonly role: string; readonly span: KeySpan },
+    access: KeyAccess | undefined,
+  ): Promise<void> {
+    const change: AuthChange = { type: 'revokeKeys', role, span };
+    return this.#recorded(call, whatOf(change), async () => {
+      this.#check(call.principal);
+      if (access !== undefined) this.#requireAccess(call.principal, { role, span, access });
+      await this.#changeAll(call, async (make) => make(change));
+    });
+  }
+
+  #requireAccess(
+    principal: Principal | undefined,
+    { role, span, access }: { readonly role: string; readonly span: KeySpan; readonly access: KeyAccess },
+  ): void {
+    const had = this.role(principal, role).keys.find((each) => isSameSpan(each, span))?.access;
+    if (had === undefined || had === access) return;
+    const [has, asked] = [had.toLowerCase(), access.toLowerCase()];
+    const message = `the role "${role}" has ${has} for these keys, not ${asked}; revoke ${has}, or grant what shall be left, which replaces it`;
+    throw refused('permissionNotGranted', message);
   }
 
   change(call: AuthCall, change: AuthChange): Promise<void> {
@@ -218,9 +234,28 @@ export class AuthAdmin {
     }
   }
 
-  /** Returns a token. */
-  logIn(logIn: LogIn): Promise<string> {
-    return this.#deps.authenticator.logIn(logIn);
+  /** Adds a user, or changes the password of one. Without a password, a user that exists stays as it is. */
+  putUser(call: AuthCall, user: string, password: string | undefined): Promise<void> {
+    const exists = this.#deps.known.image.users.some(({ name }) => name === user);
+    if (!exists) return this.addUser(call, user, password);
+    if (password !== undefined) return this.changePassword(call, user, password);
+    return this.#unchanged(call, { action: 'addUser', targets: [`the user ${JSON.stringify(user)}`] });
+  }
+
+  /** Adds a role, unless there is one. */
+  putRole(call: AuthCall, role: string): Promise<void> {
+    const change: AuthChange = { type: 'addRole', role };
+    const exists = this.#deps.known.image.roles.some(({ name }) => name === role);
+    return exists ? this.#unchanged(call, whatOf(change)) : this.change(call, change);
+  }
+
+  #unchanged(call: AuthCall, what: AuditedChange): Promise<void> {
+    return this.#recorded(call, what, async () => this.#check(call.principal));
+  }
+
+  /** Returns a token; with `isRenewable`, one that may be renewed. */
+  logIn(logIn: LogIn, isRenewable = false): Promise<string> {
+    return this.#deps.authenticator.logIn(logIn, isRenewable);
   }
 
   #check(principal: Principal | undefined, needs = MANAGES): void {

@@ -52,11 +52,8 @@ export class AuthApi {
     const change = toAuthChange(request);
     if (change.type === 'addUser') await this.#admin.addUser(call, change.user, change.password);
     else if (change.type === 'setPassword') await this.#admin.changePassword(call, change.user, change.password);
-    else if (change.type === 'revokeKeys') {
-      const { access, ...revoked } = change;
-      if (access !== undefined) this.#admin.requireAccess(call.principal, { ...revoked, access });
-      await this.#admin.change(call, revoked);
-    } else await this.#admin.change(call, change);
+    else if (change.type === 'revokeKeys') await this.#admin.revokeKeys(call, change, change.access);
+    else await this.#admin.change(call, change);
     return {};
   }
 }

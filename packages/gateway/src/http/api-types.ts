@@ -15,6 +15,10 @@ export interface ApiRequest {
    */
   readonly signal: AbortSignal;
   readonly principal: Principal | undefined;
+  /** The address of the caller, without its port. */
+  readonly address?: string | undefined;
+  /** Whether the caller has come by TLS. */
+  readonly isSecure?: boolean;
   /** The header `traceparent`. */
   readonly trace?: string | undefined;
   /** The header `Last-Event-ID`. */

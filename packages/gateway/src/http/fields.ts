@@ -55,6 +55,13 @@ export class Fields {
     return this.#read(name, 'text, or {"base64": "…"}', fromJsonBytes);
   }
 
+  object(name: string): Fields | undefined {
+    const value = this.#read(name, 'an object', (given) =>
+      typeof given === 'object' && !Array.isArray(given) ? given : undefined,
+    );
+    return value === undefined ? undefined : new Fields(value, `${this.#where}${name}.`);
+  }
+
   list(name: string): readonly Fields[] | undefined {
     const items = this.#read(name, 'a list', (value) => (Array.isArray(value) ? value : undefined));
     return items?.map((item, i) => new Fields(item, `${this.#where}${name}[${i}].`));

@@ -1,5 +1,6 @@
 import { type Clock, type Logger, type Random, ServiceError, toServiceError } from '@remora/base';
 import type { AdminApi } from '../admin/admin-api.ts';
+import type { AuthAdmin } from '../authorisation/auth-admin.ts';
 import type { Backend } from '../backend.ts';
 import { sharedBacklog } from '../lock/lock-event-backpressure.ts';
 import { REQUEST_LIMITS, type RequestLimits } from '../request-limits.ts';
@@ -22,6 +23,7 @@ import { parseTarget } from './targets.ts';
 export interface HttpApiDeps {
   readonly backend: Backend;
   readonly admin: AdminApi;
+  readonly auth: AuthAdmin;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -54,11 +56,11 @@ export class HttpApi {
 
   /** The calls in the name of a caller. */
   #callsOf({ principal, trace }: ApiRequest): RouteDeps {
-    const { backend, admin, clock, random, waits } = this.#deps;
+    const { backend, admin, auth, clock, random, waits } = this.#deps;
     const wallMs = () => clock.wallMs();
     const calls = new RangeCalls(backend, clock, { principal, trace });
     return {
-      ...{ backend, admin, clock, waits, backlog: this.#backlog, live: this.#live },
+      ...{ backend, admin, auth, clock, waits, backlog: this.#backlog, live: this.#live },
       acquires: new AcquireCalls({ calls, clock, random, waits, takingBack: this.#takingBack }),
       locks: new LockCalls(calls),
       lists: new LockLists(calls, wallMs),
@@ -86,6 +88,7 @@ export class HttpApi {
 
   #routed(request: ApiRequest): Promise<ApiAnswer> {
     const { method, target, body, lines, signal, principal, lastEventId, trace } = request;
+    const { address, isSecure = false } = request;
     const parsed = parseTarget(target);
     const routes = routesOf(parsed);
     const found = routes.find(({ route }) => route.method === method);
@@ -108,6 +111,8 @@ export class HttpApi {
       trace,
       signal,
       principal,
+      address,
+      isSecure,
     });
   }
 }

@@ -2,6 +2,7 @@
 import type { Bytes, Clock } from '@remora/base';
 import type { HeldBytes } from '@remora/protocol';
 import type { AdminApi } from '../admin/admin-api.ts';
+import type { AuthAdmin } from '../authorisation/auth-admin.ts';
 import type { Backend } from '../backend.ts';
 import type { WaitSlots } from '../routing/calls/wait-slots.ts';
 import type { AcquireCalls } from './acquire-calls.ts';
@@ -17,6 +18,7 @@ import { onlyThese, type Target, text } from './targets.ts';
 export interface RouteDeps {
   readonly backend: Backend;
   readonly admin: AdminApi;
+  readonly auth: AuthAdmin;
   readonly clock: Clock;
   readonly waits: WaitSlots;
   /** Shared by all streams of events. */
@@ -42,6 +44,9 @@ export interface HttpCall {
   readonly lastEventId: string | undefined;
   readonly signal: AbortSignal;
   readonly principal: ApiRequest['principal'];
+  readonly address: ApiRequest['address'];
+  /** Whether the caller has come by TLS. */
+  readonly isSecure: boolean;
   readonly trace: ApiRequest['trace'];
 }
 

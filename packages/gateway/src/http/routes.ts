@@ -1,6 +1,8 @@
 import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import type { LockWatchOptions } from '../backend.ts';
+import { ACCESS_ROUTES } from './access/access-routes.ts';
+import { USERS_ROUTES } from './access/users-routes.ts';
 import { CLUSTER_ROUTES, type ClusterRoute } from './cluster/cluster-routes.ts';
 import { HISTORY_ROUTES } from './cluster/history-routes.ts';
 import type { LockAnswer } from './json/locks.ts';
@@ -69,6 +71,8 @@ export const ROUTES: readonly Route[] = [
     return sessions.close(param(call, 'session'));
   }),
   ...KV_ROUTES,
+  ...ACCESS_ROUTES,
+  ...USERS_ROUTES,
   ...CLUSTER_ROUTES.map(ofCluster),
   ...HISTORY_ROUTES.map(ofCluster),
   ...LIVE_ROUTES,

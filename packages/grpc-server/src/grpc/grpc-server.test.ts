@@ -170,7 +170,7 @@ describe('for grpc-js', () => {
     let begun = 0;
     const done = new Promise<void>((resolve) => {
       methods.unary = (call) => {
-        begun = call.deadlineMs;
+        begun = call.deadlineMs ?? 0;
         call.onCancelled = resolve;
       };
     });

@@ -21,7 +21,7 @@ import type { Infer } from '../schema/shape.ts';
 import { AuthImage } from './auth-api.ts';
 import { Epoch, JoiningNode, NodeState, PublicNode, RangeDescriptor } from './descriptor.ts';
 import { CONDITIONS_OF_NODE_MAX, CONDITIONS_TOLD_MAX, HealthCondition } from './health/health.ts';
-import { MinuteReport } from './history-api.ts';
+import { MinuteReport } from './heat/history-api.ts';
 
 /** A node that is not in the initial cluster asks for an id; a known one confirms itself. */
 export const JoinRequest = struct('join request', {

@@ -124,7 +124,13 @@ export class Entry implements NodeEntry {
     const onMalformed = (): void => admission.countMalformed('http');
     if (options.roles.includes('gateway'))
       this.#endpoint = createHttpEndpoint({
-        ...{ ...this.#deps, admin: this.#admin, etcd: this.#etcd, requestBytesMax: options.requestBytesMax },
+        ...{
+          ...this.#deps,
+          admin: this.#admin,
+          auth: this.#auth,
+          etcd: this.#etcd,
+          requestBytesMax: options.requestBytesMax,
+        },
         identification: this.#deps.authenticator,
         ...{ onMalformed, onWaitRefused: admission.countWait },
       });

@@ -26,7 +26,7 @@ import {
 } from './cluster-json.ts';
 import { clusterOverview } from './cluster-overview.ts';
 
-export interface ClusterCall {
+interface ClusterCall {
   readonly api: AdminApi;
   readonly backend: Pick<Backend, 'view' | 'nodeId'>;
   readonly info: CallInfo;

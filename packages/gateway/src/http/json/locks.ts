@@ -2,6 +2,8 @@
 import type { JsonBytes } from '@remora/base';
 import type { LockJson, TermsJson } from '../lock-json.ts';
 
+export type { HolderJson, LockJson, WaiterJson } from '../lock-json.ts';
+
 /** `GET /v1/namespaces` */
 export interface NamespacesAnswer {
   /** Those with locks that have, or had a moment ago, holders or waiters; in the order of the keys of their locks. */
@@ -12,11 +14,11 @@ export interface NamespacesAnswer {
 }
 
 /**
- * `GET /v1/locks/{namespace}`. An election is an `exclusive` lock: its holder leads, its waiters are the candidates, and
- * `data` of the holder is what it proclaims. `kind=barrier` selects locks at which callers wait until nobody holds them
- * (`passing`). At most 10 holders and 10 waiters of each lock are listed; `GET
- * /v1/locks/{namespace}/{name}` has up to 1,000. Since when: `lockTimeMs` of a holder, `sinceMs` of a waiter; both are
- * wall times of the server, in ms since 1970.
+ * `GET /v1/locks/{namespace}`. An election is an `exclusive` lock: its holder leads, its waiters are the candidates,
+ * and `data` of the holder is what it proclaims. `kind=barrier` selects locks at which callers wait until nobody holds
+ * them (`passing`). At most 10 holders and 10 waiters of each lock are listed; `GET /v1/locks/{namespace}/{name}` has
+ * up to 1,000. Since when: `lockTimeMs` of a holder, `sinceMs` of a waiter; both are wall times of the server, in ms
+ * since 1970.
  */
 export interface LocksAnswer {
   readonly locks: readonly LockJson[];

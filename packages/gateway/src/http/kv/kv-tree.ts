@@ -22,7 +22,8 @@ interface TreeEntry {
 
 /**
  * One level of the tree that a separator makes of the keys, by a skip-scan: behind the first key of a folder, it goes
- * on at the end of the folder. So a page costs as many short scans as it has entries, however many keys the folders have.
+ * on at the end of the folder. So a page costs as many short scans as it has entries, however many keys the folders
+ * have.
  */
 export async function kvTree(calls: RangeCalls, { query }: Target, signal: AbortSignal): Promise<KvTreeAnswer> {
   onlyThese(query, ['prefix', 'separator', 'after', 'limit', 'revision']);

@@ -1,3 +1,4 @@
+import { ACCESS_OPERATIONS } from './access-operations.ts';
 import { CLUSTER_OPERATIONS } from './cluster-operations.ts';
 import { HISTORY_OPERATIONS } from './history-operations.ts';
 import { KV_OPERATIONS } from './kv-operations.ts';
@@ -300,6 +301,7 @@ const OPERATIONS: Operations = {
     },
   },
   ...KV_OPERATIONS,
+  ...ACCESS_OPERATIONS,
   ...CLUSTER_OPERATIONS,
   ...HISTORY_OPERATIONS,
   '/openapi.json': {
@@ -316,6 +318,8 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   operator: 'The id of an operator.',
   scheduler: 'The name of a scheduler.',
   setting: 'The name of a setting.',
+  user: 'The name of a user.',
+  role: 'The name of a role.',
   key: 'Any bytes, percent-encoded: a / is %2F.',
 };
 
@@ -341,11 +345,15 @@ export const OPENAPI = {
     securitySchemes: {
       password: { type: 'http', scheme: 'basic', description: 'Name and password of a user.' },
       token: { type: 'http', scheme: 'bearer', description: "A token of etcd's Authenticate." },
+      cookie: {
+        ...{ type: 'apiKey', in: 'cookie', name: 'remora_session' },
+        description: 'The cookie of /v1/log-in; the header x-remora-csrf: 1 is needed too, except for GET.',
+      },
       certificate: { type: 'mutualTLS', description: 'A certificate whose common name is the user.' },
     },
   },
   // The empty one: while authentication is off.
-  security: [{ password: [] }, { token: [] }, { certificate: [] }, {}],
+  security: [{ password: [] }, { token: [] }, { cookie: [] }, { certificate: [] }, {}],
 };
 
 function operation(path: string, described: Operation): Schema {

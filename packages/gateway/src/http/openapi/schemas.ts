@@ -20,6 +20,7 @@ import {
 } from '@remora/lock';
 import { REQUEST_ID_MAX } from '../../lock/lock-requests.ts';
 import { TOKEN_LENGTH_MIN, TTL_MAX_MS, TTL_MIN_MS, WAIT_MAX_MS } from '../acquire-request.ts';
+import { ACCESS_SCHEMAS } from './access-schemas.ts';
 import { CLUSTER_SCHEMAS } from './cluster-schemas.ts';
 import { HISTORY_SCHEMAS } from './history-schemas.ts';
 import { KV_ERROR_FIELDS, KV_SCHEMAS } from './kv-schemas.ts';
@@ -166,6 +167,7 @@ const lock = {
 const LOCK_OPTIONAL = ['permits', 'capacity', 'keptData', 'forced', 'passing'];
 
 export const SCHEMAS = {
+  ...ACCESS_SCHEMAS,
   ...CLUSTER_SCHEMAS,
   ...HISTORY_SCHEMAS,
   Acquire: object({

@@ -21,6 +21,7 @@ import { HttpApi, type HttpApiDeps } from '../../http/http-api.ts';
 import { JSON_LINES } from '../../http/openapi/parts.ts';
 import { errorAnswer, type HttpDetails } from '../../http/statuses.ts';
 import { WaitSlots } from '../../routing/calls/wait-slots.ts';
+import { type HttpCaller, httpCaller, isSecure, renewal, sentTokens } from './http-caller.ts';
 import { httpPrincipal } from './http-principal.ts';
 
 /** The largest request is a check of a thousand versions. */
@@ -105,11 +106,12 @@ export interface HttpEndpoint {
  * The JSON API over HTTP.
  *
  * HE1. A body has at most `BODY_BYTES_MAX` bytes, or as many as one of etcd's gateway if it has values of keys. It is
- *      JSON, or JSON lines, by its type, which a form of a web page cannot send; for etcd's gateway, see HE6. The server has refused pages of other sites by then (`request-guard.ts`); there
- *      are no CORS headers, so none reads an answer. All incomplete bodies together have `UNFINISHED_BYTES_MAX`, and
- *      those of one address a share of it. Above that, the body that started first is ended, of that address or of
- *      the one that has most (input-budget.ts IB2), so that the next request is not refused. Small bodies are not
- *      counted. The server bounds how long a body may take.
+ *      JSON, or JSON lines, by its type, which a form of a web page cannot send; for etcd's gateway, see HE6. The
+ *      server has refused pages of other sites by then (`request-guard.ts`); there are no CORS headers, so none reads
+ *      an answer. All incomplete bodies together have `UNFINISHED_BYTES_MAX`, and those of one address a share of it.
+ *      Above that, the body that started first is ended, of that address or of the one that has most (input-budget.ts
+ *      IB2), so that the next request is not refused. Small bodies are not counted. The server bounds how long a body
+ *      may take.
  * HE2. A client that closes its connection ends its call. A grant in an answer that it did not read is taken back.
  * HE3. The numbers of calls and streams are bounded; further ones are refused at once. Calls that may take long have a
  *      part. A call counts once its body is whole, so clients that do not finish theirs take no place from others.
@@ -205,18 +207,30 @@ interface Call {
 async function answerOf(parts: Parts, request: IncomingMessage, call: Call): Promise<ApiAnswer> {
   try {
     if (isEtcd(request)) return await etcdAnswerOf(parts, request, call);
-    const { method = '', url: target = '' } = request;
+    const { method = '', url: target = '', socket } = request;
+    const { identification } = parts;
     const hasBody = method === 'POST' || method === 'PUT';
-    const [principal, body] = await Promise.all([
-      httpPrincipal(request, parts.identification),
+    const [caller, body] = await Promise.all([
+      callerOf(request, identification),
       hasBody ? readJson(request, parts) : undefined, // HE7
     ]);
     call.begin();
-    const about = { principal, trace: traceOf(request), lastEventId: headerText(request, 'last-event-id') };
-    return await parts.api.handle({ method, target, ...body, signal: call.signal, ...about });
+    const from = { address: socket.remoteAddress, isSecure: isSecure(request) };
+    const about = { ...from, trace: traceOf(request), lastEventId: headerText(request, 'last-event-id') };
+    const { principal } = caller;
+    const answer = await parts.api.handle({ method, target, ...body, signal: call.signal, principal, ...about });
+    const renewed = renewal(request, caller, identification);
+    return renewed === undefined ? answer : { ...answer, headers: { 'set-cookie': renewed, ...answer.headers } };
   } catch (error) {
     return refusalOf(request, toServiceError(error));
   }
+}
+
+/** Whoever logs in or out is nobody: the token that was sent may have expired. */
+async function callerOf(request: IncomingMessage, identification: Identification): Promise<HttpCaller> {
+  if (!/^\/v1\/log-(?:in|out)(?:\?|$)/.test(request.url ?? '')) return httpCaller(request, identification);
+  sentTokens(request);
+  return { principal: undefined };
 }
 
 /** HE6. */

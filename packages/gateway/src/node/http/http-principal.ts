@@ -9,14 +9,21 @@ import { ServiceError, verifiedName } from '@remora/base';
  *
  * @throws ServiceError `UNAUTHENTICATED`, `RESOURCE_EXHAUSTED`
  */
-export async function httpPrincipal(
+export function httpPrincipal(
   request: Pick<IncomingMessage, 'headers' | 'socket'>,
   identification: Identification,
 ): Promise<Principal | undefined> {
+  return whileOff(identification, () => presented(request, identification));
+}
+
+/** Nobody needs credentials while authentication is off (authenticator.ts AU2). */
+export async function whileOff(
+  identification: Identification,
+  identified: () => Promise<Principal | undefined>,
+): Promise<Principal | undefined> {
   try {
-    return await presented(request, identification);
+    return await identified();
   } catch (error) {
-    // Nobody needs credentials while authentication is off (authenticator.ts AU2).
     if (identification.isOff && error instanceof ServiceError) return undefined;
     throw error;
   }

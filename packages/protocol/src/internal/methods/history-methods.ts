@@ -1,5 +1,5 @@
 import { nothing } from '../../schema/kinds.ts';
-import { ActivityReply, ActivityRequest, HeatReply, HeatRequest, NodeNow } from '../history-api.ts';
+import { ActivityReply, ActivityRequest, HeatReply, HeatRequest, NodeNow } from '../heat/history-api.ts';
 import { rareMethod } from './rare-method.ts';
 
 export const masterActivity = rareMethod('master.activity', {

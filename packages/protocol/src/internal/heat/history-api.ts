@@ -1,8 +1,8 @@
 import { asBuffer, type Bytes } from '@remora/base';
-import { bytes, field, flat, list, mapped, maybe, ms, struct, uint, uintBetween, words } from '../schema/kinds.ts';
-import { malformed } from '../schema/malformed.ts';
-import type { Infer } from '../schema/shape.ts';
-import { HEAT_MEASURES } from './heat/heat.ts';
+import { bytes, field, flat, list, mapped, maybe, ms, struct, uint, uintBetween, words } from '../../schema/kinds.ts';
+import { malformed } from '../../schema/malformed.ts';
+import type { Infer } from '../../schema/shape.ts';
+import { HEAT_MEASURES } from './heat.ts';
 
 /** The history of the masters' leader: its length and its width. */
 export const HISTORY_MINUTES = 360;
