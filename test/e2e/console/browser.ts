@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
+import { eventually } from '../eventually.ts';
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
@@ -105,7 +106,8 @@ export class Tab {
 
   /** Waits until nothing is being read for the first time. */
   async loaded(): Promise<void> {
-    await this.page.waitForFunction(`document.querySelector('.loading') === null`);
+    const loading = this.page.locator('.loading');
+    await eventually('everything is read', async () => (await loading.count()) === 0);
   }
 
   /** Whether the page is wider than its window, so that it has to be scrolled sideways. */
