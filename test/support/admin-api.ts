@@ -2,19 +2,38 @@
 import { FIRST_AUTH } from '@remora/auth';
 import { type Clock, SeededRandom, ServiceError } from '@remora/base';
 import { AdminApi, type Backend } from '@remora/gateway';
-import { createLocalChannel, createRpcRegistry, type Done, type Method } from '@remora/protocol';
+import {
+  createLocalChannel,
+  createRpcRegistry,
+  type Done,
+  type Method,
+  type RpcChannel,
+  type RpcDispatcher,
+} from '@remora/protocol';
 
 /** Returns the reply of the masters' leader to a method, or the error. */
 export type PlayedMasters = (method: string, request: unknown) => unknown;
 
 const NO_MASTERS: PlayedMasters = () => new ServiceError('UNAVAILABLE', 'the masters are not part of this test');
 
-export function adminApi(backend: Backend, clock: Clock, masters: PlayedMasters = NO_MASTERS): AdminApi {
+/** What nodes answer, by their ids. */
+export type PlayedNodes = ReadonlyMap<number, RpcDispatcher>;
+
+export function adminApi(
+  backend: Backend,
+  clock: Clock,
+  masters: PlayedMasters = NO_MASTERS,
+  nodes: PlayedNodes = new Map(),
+): AdminApi {
   const nobody = createLocalChannel({ registry: createRpcRegistry(), clock });
+  const channel = (nodeId: number): RpcChannel => {
+    const registry = nodes.get(nodeId);
+    return registry === undefined ? nobody : createLocalChannel({ registry, clock });
+  };
   return new AdminApi({
     ...{ backend, clock, random: new SeededRandom(1) },
     nodes: () => [],
-    dialer: { channel: () => nobody, channelTo: () => nobody },
+    dialer: { channel, channelTo: () => nobody },
     health: { completed: (report) => report, withoutMasters: () => undefined },
     known: { image: FIRST_AUTH },
     master: {

@@ -1,4 +1,4 @@
-import { Authenticator, type KnownAuth, NO_AUDIT, PasswordHasher } from '@remora/auth';
+import { Authenticator, type KnownAuth, NO_AUDIT, PasswordHasher, RecentAudit } from '@remora/auth';
 import { addressKey, BUILD_VERSIONS, type Engine, formatAddress } from '@remora/base';
 import {
   type Checkpointer,
@@ -38,6 +38,7 @@ import {
 } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
 import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
+import { serveAudit } from './audit-service.ts';
 import { Closers } from './closers.ts';
 import { AddressTeller } from './cluster/address-teller.ts';
 import { type Founders, recordedFounding, shownClusterId } from './cluster/cluster-identity.ts';
@@ -235,6 +236,9 @@ class Node implements AssembledNode {
     const { electionTicks } = { ...HOST_DEFAULTS, ...this.#hostOptions() };
     serveRecovery(registry, { nodeId: this.#nodeId, electionTicks, master: () => seat.master, store: () => store });
     serveLogLevel(registry, { logger, logLevel: platform.logLevel });
+    const isAuthenticating = (): boolean => this.#auth.lastKnown?.enabled === true;
+    const audit = new RecentAudit({ log: platform.audit ?? NO_AUDIT, isAuthenticating, clock });
+    serveAudit(registry, audit);
     log.forgetRecovered();
     const inFlight = () => ranges.inFlight();
     this.#roles = {
@@ -243,7 +247,6 @@ class Node implements AssembledNode {
         return seat.master;
       },
     };
-    const { audit = NO_AUDIT } = platform;
     const authorised = new AuthorisedBackend({ ranges, known: this.#auth, clock, audit });
     const admitted = new AdmittedBackend(authorised, admission);
     const { spans } = platform;

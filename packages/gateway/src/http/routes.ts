@@ -2,6 +2,7 @@ import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import type { LockWatchOptions } from '../backend.ts';
 import { ACCESS_ROUTES } from './access/access-routes.ts';
+import { AUDIT_ROUTE } from './access/audit-routes.ts';
 import { USERS_ROUTES } from './access/users-routes.ts';
 import { CLUSTER_ROUTES, type ClusterRoute } from './cluster/cluster-routes.ts';
 import { KV_ROUTES } from './kv/kv-routes.ts';
@@ -65,6 +66,7 @@ export const ROUTES: readonly Route[] = [
   ...KV_ROUTES,
   ...ACCESS_ROUTES,
   ...USERS_ROUTES,
+  AUDIT_ROUTE,
   ...CLUSTER_ROUTES.map(ofCluster),
   reading('/openapi.json', async () => OPENAPI),
 ];
