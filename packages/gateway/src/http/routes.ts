@@ -2,6 +2,7 @@ import { type Bytes, EMPTY_BYTES } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import type { LockWatchOptions } from '../backend.ts';
 import { ACCESS_ROUTES } from './access/access-routes.ts';
+import { AUDIT_ROUTE } from './access/audit-routes.ts';
 import { USERS_ROUTES } from './access/users-routes.ts';
 import { CLUSTER_ROUTES, type ClusterRoute } from './cluster/cluster-routes.ts';
 import { HISTORY_ROUTES } from './cluster/history-routes.ts';
@@ -73,6 +74,7 @@ export const ROUTES: readonly Route[] = [
   ...KV_ROUTES,
   ...ACCESS_ROUTES,
   ...USERS_ROUTES,
+  AUDIT_ROUTE,
   ...CLUSTER_ROUTES.map(ofCluster),
   ...HISTORY_ROUTES.map(ofCluster),
   ...LIVE_ROUTES,
