@@ -1,4 +1,5 @@
 /** Rules of locks over HTTP: for each rule, a mutation that breaks the code behind it. */
+import { HTTP_KEYS_RULES } from './http-keys-rules.ts';
 import type { RuleMutation } from './mutation.ts';
 
 /** [name, the resulting fault, file, find, replace, test] */
@@ -91,7 +92,7 @@ const ROWS: readonly Row[] = [
     'http-form-of-a-web-page',
     'a body is taken whatever type it says it has (HE1)',
     'node/http/http-endpoint.ts',
-    "if (type !== 'application/json') {",
+    "if (type !== 'application/json' && !isLines) {",
     "if (type === 'text/html') {",
     'a body is JSON by its type, and no other site has sent it',
   ],
@@ -226,6 +227,7 @@ const CALLERS: readonly Row[] = [
 ];
 
 export const HTTP_RULES: readonly RuleMutation[] = [
+  ...HTTP_KEYS_RULES,
   ...ROWS.map((row) => mutation(row, row[2].startsWith('node/') ? 'endpoint' : 'locks')),
   ...KINDS.map((row) => mutation(row, 'kinds')),
   ...CALLERS.map((row) => mutation(row, 'callers')),
