@@ -12,7 +12,7 @@ import type {
   UpgradeJson,
   WhyJson,
 } from '@remora/gateway/http/json/cluster';
-import type { ActivityJson } from '@remora/gateway/http/json/history';
+import type { ActivityJson, HeatJson, HeatMeasure } from '@remora/gateway/http/json/history';
 import { percentEncoded } from '../logic/bytes.ts';
 import { call, get } from './client.ts';
 
@@ -26,6 +26,21 @@ export function cluster(signal: AbortSignal): Promise<ClusterJson> {
 
 export function activity(signal: AbortSignal): Promise<ActivityJson> {
   return get('/v1/cluster/activity', { minutes: 60 }, signal);
+}
+
+export interface HeatQuery {
+  readonly what: HeatMeasure;
+  readonly minutes: number;
+  /** Places; empty: the first, the last. */
+  readonly start: string;
+  readonly end: string;
+}
+
+/** The key visualizer has so many columns of keys. */
+const HEAT_COLUMNS = 512;
+
+export function heat(query: HeatQuery, signal: AbortSignal): Promise<HeatJson> {
+  return get('/v1/cluster/heat', { ...query, columns: HEAT_COLUMNS }, signal);
 }
 
 export async function ranges(signal: AbortSignal): Promise<readonly RangeJson[]> {

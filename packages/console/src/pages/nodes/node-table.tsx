@@ -1,7 +1,9 @@
 import type { NodeJson } from '@remora/gateway/http/json/cluster';
+import type { NodeNowJson } from '@remora/gateway/http/json/history';
+import { useLive } from '../../app/live.ts';
 import { Badge, State } from '../../kit/badge.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
-import { bytes, count, percent, span } from '../../logic/format.ts';
+import { bytes, count, latency, percent, rate, span } from '../../logic/format.ts';
 import { NodeLink } from './node-link.tsx';
 
 /** Silence below this is usual: nodes report every second. */
@@ -13,10 +15,11 @@ interface NodeTableProps {
 }
 
 export function NodeTable({ nodes, masterLeader }: NodeTableProps) {
+  const rates = useLive('now')?.nodes;
   return (
     <Table
       label="Nodes"
-      columns={columnsOf(nodes, masterLeader)}
+      columns={columnsOf(nodes, masterLeader, rates)}
       rows={nodes.filter(({ duty }) => duty !== 'removed')}
       keyOf={({ id }) => id}
       tone={({ state }) => (state === 'down' ? 'bad' : state === 'suspect' ? 'warn' : undefined)}
@@ -24,7 +27,14 @@ export function NodeTable({ nodes, masterLeader }: NodeTableProps) {
   );
 }
 
-function columnsOf(nodes: readonly NodeJson[], masterLeader: number | undefined): readonly Column<NodeJson>[] {
+type Rates = readonly NodeNowJson[] | undefined;
+
+function columnsOf(
+  nodes: readonly NodeJson[],
+  masterLeader: number | undefined,
+  rates: Rates,
+): readonly Column<NodeJson>[] {
+  const now = (id: number): NodeNowJson | undefined => rates?.find(({ nodeId }) => nodeId === id);
   return [
     { title: 'Node', cell: ({ id }) => <NodeLink id={id} nodes={nodes} /> },
     { title: 'State', cell: (node) => <NodeState node={node} /> },
@@ -38,6 +48,10 @@ function columnsOf(nodes: readonly NodeJson[], masterLeader: number | undefined)
         </span>
       ),
     },
+    { title: 'Requests/s', isNumber: true, cell: ({ id }) => rate(now(id)?.requestsPerS ?? Number.NaN) },
+    { title: 'p50', isNumber: true, isMinor: true, cell: ({ id }) => latency(now(id)?.p50Ms ?? Number.NaN) },
+    { title: 'p99', isNumber: true, cell: ({ id }) => latency(now(id)?.p99Ms ?? Number.NaN) },
+    { title: 'Disk sync p99', isNumber: true, isMinor: true, cell: ({ id }) => latency(now(id)?.fsyncP99Ms ?? Number.NaN) },
     { title: 'Leaders', isNumber: true, cell: ({ leaders }) => count(leaders) },
     { title: 'Replicas', isNumber: true, cell: ({ replicas }) => count(replicas) },
     { title: 'Data', isNumber: true, isMinor: true, cell: (node) => bytes(node.bytes) },
