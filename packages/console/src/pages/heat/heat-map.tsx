@@ -1,8 +1,8 @@
 import type { HeatJson } from '@remora/gateway/http/json/history';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { visibleText } from '../../logic/visible-text.ts';
 import { absolute, rate } from '../../logic/format.ts';
 import { heatColour, intensity, largest } from '../../logic/heat-scale.ts';
+import { visibleText } from '../../logic/visible-text.ts';
 
 /** A minute of a column of keys. */
 export interface Cell {

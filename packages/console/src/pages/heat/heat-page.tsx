@@ -69,11 +69,7 @@ export function HeatPage({ query }: PageProps) {
                 <p>The first minute appears when it is over. The leader of the masters keeps six hours.</p>
               </Empty>
             ) : (
-              <HeatMap
-                matrix={matrix}
-                select={setSelected}
-                zoom={(from, to) => change({ start: from, end: to })}
-              />
+              <HeatMap matrix={matrix} select={setSelected} zoom={(from, to) => change({ start: from, end: to })} />
             )
           }
         </Loaded>

@@ -51,7 +51,12 @@ function columnsOf(
     { title: 'Requests/s', isNumber: true, cell: ({ id }) => rate(now(id)?.requestsPerS ?? Number.NaN) },
     { title: 'p50', isNumber: true, isMinor: true, cell: ({ id }) => latency(now(id)?.p50Ms ?? Number.NaN) },
     { title: 'p99', isNumber: true, cell: ({ id }) => latency(now(id)?.p99Ms ?? Number.NaN) },
-    { title: 'Disk sync p99', isNumber: true, isMinor: true, cell: ({ id }) => latency(now(id)?.fsyncP99Ms ?? Number.NaN) },
+    {
+      title: 'Disk sync p99',
+      isNumber: true,
+      isMinor: true,
+      cell: ({ id }) => latency(now(id)?.fsyncP99Ms ?? Number.NaN),
+    },
     { title: 'Leaders', isNumber: true, cell: ({ leaders }) => count(leaders) },
     { title: 'Replicas', isNumber: true, cell: ({ replicas }) => count(replicas) },
     { title: 'Data', isNumber: true, isMinor: true, cell: (node) => bytes(node.bytes) },
