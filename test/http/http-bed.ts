@@ -27,7 +27,7 @@ export class HttpBed {
   /** Users and roles. Only the calls about them ask it: nobody needs a permission for the others. */
   readonly auth: PlayedAuth;
 
-  /** `behind`: the layer between the nodes and the cluster. `masters`, `others`: what answers calls of administration. */
+  /** `behind`: the layer between the nodes and the cluster. `masters`, `others`: what answers administration. */
   constructor(
     behind: (world: World) => Backend = ({ backend }) => backend,
     masters?: PlayedMasters,

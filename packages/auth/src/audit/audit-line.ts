@@ -18,8 +18,8 @@ export interface BoundedEvent {
 }
 
 /**
- * What is shown of an event: at most about `TARGETS_MAX` × `TEXT_CHARACTERS_MAX` characters. Nothing that a caller sends
- * makes it longer.
+ * What is shown of an event: at most about `TARGETS_MAX` × `TEXT_CHARACTERS_MAX` characters. Nothing that a caller
+ * sends makes it longer.
  */
 export function boundedEvent({ principal, targets = [], reason, requestId, ...event }: AuditEvent): BoundedEvent {
   const { name, method = 'none', address, door } = principal ?? {};

@@ -18,7 +18,7 @@ const RECORD_BYTES = 256;
 /** A page of records is part of one message between nodes. */
 export const PAGE_BYTES_MAX = 256 * 1024;
 
-export interface AuditRecord extends BoundedEvent {
+interface AuditRecord extends BoundedEvent {
   /** RA3. */
   readonly number: number;
   /** Wall time of the node, in ms since 1970. */
