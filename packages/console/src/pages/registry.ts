@@ -66,4 +66,16 @@ export const PAGES: readonly PageEntry[] = [
     icon: 'M2 4.5h7M12 4.5h2M2 11.5h2M7 11.5h7M10.5 3v3M5.5 10v3',
     load: async () => (await import('./settings/settings-page.tsx')).SettingsPage,
   },
+  {
+    path: 'users',
+    title: 'Users and roles',
+    icon: 'M6 7.5a2.3 2.3 0 1 0 0-4.6 2.3 2.3 0 0 0 0 4.6zM1.8 13.5c0-2.6 1.7-4 4.2-4s4.2 1.4 4.2 4M10.5 3.2a2.2 2.2 0 0 1 0 4.2M12 9.8c1.4.5 2.2 1.8 2.2 3.7',
+    load: async () => (await import('./users/users-page.tsx')).UsersPage,
+  },
+  {
+    path: 'audit',
+    title: 'Audit log',
+    icon: 'M4 2.5h8v11H4zM6 5.5h4M6 8h4M6 10.5h2.5',
+    load: async () => (await import('./audit/audit-page.tsx')).AuditPage,
+  },
 ];
