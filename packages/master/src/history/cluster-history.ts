@@ -47,6 +47,7 @@ export class ClusterHistory {
   readonly #series = new Map<number, NodeSeries>();
   /** By minute: the nodes that have reported it. */
   readonly #reported = new Map<number, Set<number>>();
+  #term = 0;
   /** The first minute of which this term may know something. */
   #first: number | undefined;
 
@@ -63,8 +64,14 @@ export class ClusterHistory {
     return this.#heatBytes + this.#series.size * NodeSeries.bytes;
   }
 
+  /** How many terms have begun: an answer of an earlier one is not true any more. */
+  get term(): number {
+    return this.#term;
+  }
+
   /** CH1. */
   termBegan(): void {
+    this.#term++;
     this.#heat.clear();
     this.#heatBytes = 0;
     this.#series.clear();
