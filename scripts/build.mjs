@@ -52,7 +52,10 @@ async function buildConsole() {
   if (stamp.matches(digest) && existsSync(join(directory, 'dist/static/index.html'))) return;
   console.log('Building the console ...');
   const vite = join(directory, 'node_modules/vite/bin/vite.js');
-  await must('console', process.execPath, [vite, 'build', '--logLevel', 'warn'], { cwd: directory });
+  await must('console', process.execPath, [vite, 'build', '--logLevel', 'warn'], {
+    cwd: directory,
+    env: { ...process.env, NODE_ENV: 'production' }, // Tests that build a release set another one.
+  });
   stamp.write(digest);
 }
 

@@ -5,7 +5,8 @@ const NODE = process.env.REMORA_CONSOLE_NODE ?? 'http://127.0.0.1:7482';
 
 export default defineConfig({
   base: '/console/',
-  esbuild: { jsx: 'automatic', jsxImportSource: 'preact' },
+  // `jsxDev` would put the paths of the sources into the page.
+  esbuild: { jsx: 'automatic', jsxDev: false, jsxImportSource: 'preact' },
   build: {
     outDir: 'dist/static',
     target: 'es2022',

@@ -170,6 +170,7 @@ describe('the cookie', () => {
     expect(bad.setCookie).toContain('Max-Age=0');
     const { cookie: twice = '' } = await cookie('root');
     expect(await userOf({ cookie: `remora_session=r1.x.y; ${twice}` })).toBe(401);
+    expect(await userOf({ cookie: `${twice}; remora_session=r1.x.y` })).toBe(401);
     expect(await userOf({ cookie: 'remora_sessionx=r1.x.y; remora_session=' })).toBe('nobody');
   });
 

@@ -232,6 +232,10 @@ describe('what is refused', () => {
   test('a range that does not exist', async () => {
     const empty = new HttpBed(undefined, () => ({ ranges: [], more: false }));
     expect(await empty.refused({ method: 'GET', target: '/v1/cluster/ranges/9' })).toBe('404 INVALID_ARGUMENT');
+    const unknown = new HttpBed(undefined, () => new ServiceError('RANGE_NOT_FOUND', 'unknown range 2'));
+    for (const call of [...CALLS, ...MORE].filter(({ target }) => target.includes('/ranges/2'))) {
+      expect(await unknown.refused(call)).toBe('404 INVALID_ARGUMENT');
+    }
   });
 
   test('what the masters refuse', async () => {

@@ -1,7 +1,7 @@
 import type { Principal } from '@remora/auth';
 import { SeededRandom, silentLogger } from '@remora/base';
 import { type ApiAnswer, type Backend, HttpApi, WaitSlots } from '@remora/gateway';
-import { adminApi, type PlayedMasters } from '../support/admin-api.ts';
+import { adminApi, type PlayedMasters, type PlayedNodes } from '../support/admin-api.ts';
 import { PlayedAuth } from '../support/auth-admin.ts';
 import { World } from '../support/sdk-world.ts';
 import { undescribed, undescribedEvent, undescribedLine } from './described.ts';
@@ -27,12 +27,16 @@ export class HttpBed {
   /** Users and roles. Only the calls about them ask it: nobody needs a permission for the others. */
   readonly auth: PlayedAuth;
 
-  /** `behind`: the layer between the nodes and the cluster. `masters`: what answers calls of administration. */
-  constructor(behind: (world: World) => Backend = ({ backend }) => backend, masters?: PlayedMasters) {
+  /** `behind`: the layer between the nodes and the cluster. `masters`, `others`: what answers administration. */
+  constructor(
+    behind: (world: World) => Backend = ({ backend }) => backend,
+    masters?: PlayedMasters,
+    others?: PlayedNodes,
+  ) {
     const { clock } = this.world;
     const backend = behind(this.world);
     const waits = new WaitSlots(1_000, () => {});
-    const admin = adminApi(backend, clock, masters);
+    const admin = adminApi(backend, clock, masters, others);
     this.auth = new PlayedAuth(clock);
     const auth = this.auth.admin;
     this.nodes = [1, 2].map(

@@ -164,8 +164,9 @@ describe('a list', () => {
       { key: 'b/2', value: 'value of b/2' },
     ]);
     await bed.put('b/2x', 'too late for this list');
+    await bed.put('b/3', 'and so is this');
     const second = await bed.get<{ kvs: unknown[]; next?: string }>(`/v1/kv?prefix=b/&after=${first.next}`);
-    expect(second.kvs).toMatchObject([{ key: 'b/3' }]);
+    expect(second.kvs).toMatchObject([{ key: 'b/3', value: 'value of b/3' }]);
     expect(second.next).toBeUndefined();
     const { entries } = await bed.pages('/v1/kv?limit=1&values=false', 'kvs');
     expect(entries.map((entry) => (entry as { key: string }).key)).toEqual(['a', 'b/1', 'b/2', 'b/2x', 'b/3', 'c']);

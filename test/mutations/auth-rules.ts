@@ -273,9 +273,9 @@ export const AUTH_RULES: readonly RuleMutation[] = [
   {
     name: 'audit-lines-as-long-as-names',
     rule: 'nothing that a caller sends makes a line of the audit log long (audit-log.ts AL5)',
-    file: 'packages/auth/src/audit/audit-log.ts',
-    find: 'cut(principal.name)',
-    replace: 'principal.name',
+    file: 'packages/auth/src/audit/audit-line.ts',
+    find: 'principal: cut(name)',
+    replace: 'principal: name',
     killedBy: {
       file: 'packages/auth/src/audit/audit-log.test.ts',
       test: 'names of others cannot forge a line, act on a terminal, or make a line long (AL5)',

@@ -1,4 +1,5 @@
 /** Rules of locks over HTTP: for each rule, a mutation that breaks the code behind it. */
+import { HTTP_KEYS_RULES } from './http-keys-rules.ts';
 import type { RuleMutation } from './mutation.ts';
 
 /** [name, the resulting fault, file, find, replace, test] */
@@ -91,7 +92,7 @@ const ROWS: readonly Row[] = [
     'http-form-of-a-web-page',
     'a body is taken whatever type it says it has (HE1)',
     'node/http/http-endpoint.ts',
-    "if (type !== 'application/json') {",
+    "if (type !== 'application/json' && !isLines) {",
     "if (type === 'text/html') {",
     'a body is JSON by its type, and no other site has sent it',
   ],
@@ -225,7 +226,111 @@ const CALLERS: readonly Row[] = [
   ],
 ];
 
+const COOKIE = 'http/access/session-cookie.ts';
+
+/** Log-ins of browsers, and what only root may see. */
+const ACCESS: readonly Row[] = [
+  [
+    'http-cookie-for-scripts',
+    'scripts can read the cookie of a log-in (SC1)',
+    COOKIE,
+    '; HttpOnly',
+    '',
+    'names the user, and puts the token into a cookie that scripts and other sites cannot use (SC1)',
+  ],
+  [
+    'http-cookie-for-other-sites',
+    'other sites send the cookie of a log-in (SC1)',
+    COOKIE,
+    '; SameSite=Strict',
+    '',
+    'names the user, and puts the token into a cookie that scripts and other sites cannot use (SC1)',
+  ],
+  [
+    'http-cookie-without-tls',
+    'a cookie that came over TLS is sent without (SC1)',
+    COOKIE,
+    "isSecure ? '; Secure' : ''",
+    "''",
+    'by a proxy that ends TLS sets a cookie for TLS only',
+  ],
+  [
+    'http-token-in-the-answer',
+    'scripts can read the token in the answer to a log-in (SC1)',
+    'http/access/access-routes.ts',
+    'return { token, user: { user,',
+    'return { token, user: { user, token,',
+    'names the user, and puts the token into a cookie that scripts and other sites cannot use (SC1)',
+  ],
+  [
+    'http-cookie-without-csrf',
+    'a change with the cookie needs no header (SC3)',
+    COOKIE,
+    'if (SAFE.includes(method) || header === CSRF_VALUE) return;',
+    'if (SAFE.includes(method) || header !== undefined) return;',
+    "needs the header against requests of other sites: 'PUT' '/v1/users/bob' (SC3)",
+  ],
+  [
+    'http-delete-without-csrf',
+    'a DELETE with the cookie needs no header (SC3)',
+    COOKIE,
+    "['GET', 'HEAD']",
+    "['GET', 'HEAD', 'DELETE']",
+    "needs the header against requests of other sites: 'DELETE' '/v1/users/ann' (SC3)",
+  ],
+  [
+    'http-log-out-without-csrf',
+    'other sites can log a browser out (SC3)',
+    'node/http/http-endpoint.ts',
+    '  sentTokens(request);\n  return',
+    '  return',
+    "needs the header against requests of other sites: 'POST' '/v1/log-out' (SC3)",
+  ],
+  [
+    'http-cookie-before-the-header',
+    'the cookie counts before the header Authorization (SC2)',
+    'node/http/http-caller.ts',
+    'headers.authorization === undefined ? cookieTokens(headers.cookie) : []',
+    'cookieTokens(headers.cookie)',
+    'says who asks, and the header Authorization counts before it (SC2)',
+  ],
+  [
+    'http-two-cookies',
+    'the first of several cookies counts',
+    COOKIE,
+    'if (tokens.length <= 1)',
+    'if (tokens.length <= 9)',
+    'that is not valid is refused and cleared; one that is there twice is refused',
+  ],
+];
+
+const AUDIT: readonly Row[] = [
+  [
+    'http-audit-for-everybody',
+    'everybody may read the audit log',
+    'http/access/audit-routes.ts',
+    "backend.check(principal, AUDITS, 'readAudit');",
+    '',
+    'to everybody else, of this node and of others',
+  ],
+];
+
+const USERS: readonly Row[] = [
+  [
+    'http-user-kept-by-anybody',
+    'a change of users that changes nothing needs no permission (UR1)',
+    'authorisation/auth-admin.ts',
+    'this.#recorded(call, what, async () => this.#check(call.principal));',
+    'this.#recorded(call, what, async () => {});',
+    "'PUT' '/v1/roles/shop' {}: a user without the role root, and nobody",
+  ],
+];
+
 export const HTTP_RULES: readonly RuleMutation[] = [
+  ...HTTP_KEYS_RULES,
+  ...ACCESS.map((row) => mutation(row, 'access')),
+  ...AUDIT.map((row) => mutation(row, 'audit')),
+  ...USERS.map((row) => mutation(row, 'users')),
   ...ROWS.map((row) => mutation(row, row[2].startsWith('node/') ? 'endpoint' : 'locks')),
   ...KINDS.map((row) => mutation(row, 'kinds')),
   ...CALLERS.map((row) => mutation(row, 'callers')),
@@ -233,7 +338,7 @@ export const HTTP_RULES: readonly RuleMutation[] = [
 
 function mutation(
   [name, rule, file, find, replace, test]: Row,
-  tests: 'callers' | 'endpoint' | 'kinds' | 'locks',
+  tests: 'access' | 'audit' | 'callers' | 'endpoint' | 'kinds' | 'locks' | 'users',
 ): RuleMutation {
   return {
     ...{ name, rule, find, replace, file: `packages/gateway/src/${file}` },

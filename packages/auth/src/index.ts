@@ -1,5 +1,6 @@
 export { type Audit, type AuditEvent, NO_AUDIT } from './audit/audit.ts';
 export { AuditLog, type AuditSink } from './audit/audit-log.ts';
+export { type AuditPage, RecentAudit } from './audit/recent-audit.ts';
 export {
   Authenticator,
   type AuthenticatorDeps,

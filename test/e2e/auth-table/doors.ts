@@ -123,6 +123,8 @@ export async function askHttp(world: World, request: HttpRequest, who: Who, port
   if (status === 401) return { verdict: 'UNAUTHENTICATED', says };
   if (status === 403) return { verdict: 'PERMISSION_DENIED', says };
   if (status === 400) return { verdict: 'INVALID_ARGUMENT', says };
+  // Something that is not there was looked for: the caller was allowed to. A path that is not there is another matter.
+  if (status === 404 && !first.includes('"UNIMPLEMENTED"')) return { verdict: 'allowed', says };
   if (HTTP_UNDECIDED.includes(status)) throw new Error(`this says nothing about rights: ${says}`);
   return { verdict: 'allowed', says };
 }

@@ -1,4 +1,5 @@
 /** HTTP: every route of the JSON API, and what is served beside it. etcd's routes are in etcd-rows.ts. */
+import { CLUSTER_ROWS } from './cluster-rows.ts';
 import type { HttpRequest } from './doors.ts';
 import {
   ANY_USER,
@@ -167,6 +168,7 @@ export const HTTP_ROWS: Readonly<Record<string, Rows<HttpRequest>>> = {
       request: () => ({ method: 'DELETE', path: '/v1/kv?prefix=a/gone&unchangedSince=1' }),
     },
   ],
+  ...CLUSTER_ROWS,
   'GET /openapi.json': [get('/openapi.json', EVERYBODY)],
 };
 

@@ -7,11 +7,12 @@
  * AL3. One write is in progress at a time, and lines keep their order.
  * AL4. A write that failed is repeated as a whole after `RETRY_MS`, so a line may be in the file twice. The node's own
  *      log says when it begins to fail, and when it succeeds again.
- * AL5. A line has no control character that a terminal or a reader of lines would act on, and at most about
- *      `TARGETS_MAX` × `TEXT_CHARACTERS_MAX` characters: nothing that a caller sends makes it longer.
+ * AL5. A line has no control character that a terminal or a reader of lines would act on, and its texts are bounded
+ *      (audit-line.ts).
  */
 import { type Clock, escapeHidden, type Logger, type Timer } from '@remora/base';
 import type { Audit, AuditEvent } from './audit.ts';
+import { boundedEvent } from './audit-line.ts';
 
 /** Appends to the audit log's file. */
 export interface AuditSink {
@@ -42,9 +43,6 @@ export interface AuditStats {
 export const QUEUE_BYTES_MAX = 4 * 2 ** 20;
 /** AL4. */
 const RETRY_MS = 1_000;
-/** AL5. */
-const TARGETS_MAX = 16;
-const TEXT_CHARACTERS_MAX = 512;
 
 export class AuditLog implements Audit {
   readonly isOn = true;
@@ -146,26 +144,11 @@ function textOf(line: object): string {
 }
 
 /** In the order in which people read it. */
-function lineOf(time: string, { principal, targets, reason, requestId, ...event }: AuditEvent): object {
+function lineOf(time: string, event: AuditEvent): object {
+  const { principal, method, address, door, action, decision, targets, ...more } = boundedEvent(event);
   return {
-    time,
-    principal: principal?.name === undefined ? null : cut(principal.name),
-    method: principal?.method ?? 'none',
-    address: principal?.address ?? null,
-    door: principal?.door ?? null,
-    ...event,
-    ...(targets !== undefined && targets.length > 0 && { targets: bounded(targets) }),
-    ...(reason !== undefined && { reason: cut(reason) }),
-    ...(requestId !== undefined && { requestId: cut(requestId) }),
+    ...{ time, principal: principal ?? null, method, address: address ?? null, door: door ?? null, action, decision },
+    ...(targets.length > 0 && { targets }),
+    ...more,
   };
-}
-
-/** AL5. */
-function bounded(targets: readonly string[]): readonly string[] {
-  const texts = targets.slice(0, TARGETS_MAX).map(cut);
-  return targets.length > TARGETS_MAX ? [...texts, `and ${targets.length - TARGETS_MAX} more`] : texts;
-}
-
-function cut(text: string): string {
-  return text.length <= TEXT_CHARACTERS_MAX ? text : `${text.slice(0, TEXT_CHARACTERS_MAX)}…`;
 }

@@ -1,4 +1,4 @@
-import { Authenticator, type KnownAuth, NO_AUDIT, PasswordHasher } from '@remora/auth';
+import { Authenticator, type KnownAuth, NO_AUDIT, PasswordHasher, RecentAudit } from '@remora/auth';
 import { addressKey, BUILD_VERSIONS, type Engine, formatAddress } from '@remora/base';
 import {
   type Checkpointer,
@@ -41,6 +41,7 @@ import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
 import { serveActivity } from './activity/activity-service.ts';
 import { MinuteReporter } from './activity/minute-reporter.ts';
 import { RateMeter } from './activity/rate-meter.ts';
+import { serveAudit } from './audit-service.ts';
 import { Closers } from './closers.ts';
 import { AddressTeller } from './cluster/address-teller.ts';
 import { type Founders, recordedFounding, shownClusterId } from './cluster/cluster-identity.ts';
@@ -240,6 +241,9 @@ class Node implements AssembledNode {
     serveLogLevel(registry, { logger, logLevel: platform.logLevel });
     const activity = this.#activity(store);
     serveActivity(registry, activity);
+    const isAuthenticating = (): boolean => this.#auth.lastKnown?.enabled === true;
+    const audit = new RecentAudit({ log: platform.audit ?? NO_AUDIT, isAuthenticating, clock });
+    serveAudit(registry, audit);
     log.forgetRecovered();
     const inFlight = () => ranges.inFlight();
     this.#roles = {
@@ -248,7 +252,6 @@ class Node implements AssembledNode {
         return seat.master;
       },
     };
-    const { audit = NO_AUDIT } = platform;
     const authorised = new AuthorisedBackend({ ranges, known: this.#auth, clock, audit });
     const admitted = new AdmittedBackend(authorised, admission);
     const { spans } = platform;

@@ -58,7 +58,7 @@ export function nodeMetrics(
   const inFlight = gauge('in_flight', 'Operations in progress on this node, by kind; 0 when idle.', ['what']);
   const inForce = gauge('cluster_version', 'Version in force as far as the node knows: 1,000 × major + minor.');
   const historyBytes = gauge('history_bytes', "Memory of the masters' leader for load by key and rates of nodes.");
-  const historyMinutes = gauge('history_minutes', "Minutes for which the masters' leader has load by key.");
+  const historySeconds = gauge('history_seconds', "For how long the masters' leader has load by key.");
   gauge('build_info', 'Always 1: which version runs, on which version of Node.js.', ['version', 'node'])
     .labels(VERSION, process.versions.node)
     .set(1);
@@ -70,7 +70,7 @@ export function nodeMetrics(
     inForce.labels().set(deps.versions.inForce);
     const history = deps.historyStats();
     historyBytes.set(history?.bytes ?? 0);
-    historyMinutes.set(history?.minutes ?? 0);
+    historySeconds.set((history?.minutes ?? 0) * 60);
     for (const [of, count] of Object.entries(deps.lookupStats)) lookups.labels(of).set(count);
     for (const [name, count] of Object.entries(stats.admitted)) requests.labels(name).set(count);
     for (const [reason, count] of Object.entries(stats.refused)) refused.labels(reason).set(count);

@@ -39,7 +39,7 @@ const FOUND_TIMEOUT_MS = 1_000;
 const REFUSALS_MAX = 1;
 /**
  * How often a call is repeated on another connection after a node has refused one, on which it reads no call: the files
- * of TLS may have changed since it was dialled.
+ * of TLS may have changed since it was dialled. The same for a call on an open connection that breaks.
  */
 const RECONNECTS_MAX = 1;
 
@@ -101,6 +101,7 @@ export class AdminConnection {
     onLost: () => void = () => {},
   ): Promise<Response> {
     for (let tries = 1, refusals = 0, reconnects = 0; ; tries++) {
+      const wasOpen = this.#client?.isOpen === true;
       const client = await this.#connected();
       const token = await this.#tokenAt(client, tries);
       if (token instanceof ServiceError) continue; // Another node can log in.
@@ -120,6 +121,12 @@ export class AdminConnection {
           continue;
         }
         if (isLost(error) && !isRefused) onLost();
+        // The node may have closed it before it read the call: for a certificate that was replaced, or as it restarts.
+        if (wasOpen && isGone(error) && reconnects++ < RECONNECTS_MAX) {
+          this.#leave(client);
+          tries--;
+          continue;
+        }
         const last = !isGone(error) || tries >= this.endpoints.length;
         if (!last || isSilent(error)) this.#leave(client);
         if (last && isRefused) throw await this.#unreached(this.endpoints);

@@ -1,6 +1,7 @@
 import type { KnownAuth } from '@remora/auth';
 import { ServiceError, toServiceError } from '@remora/base';
 import {
+  type AuditReply,
   type CheckReport,
   type Command,
   type CommandResult,
@@ -13,6 +14,7 @@ import {
   masterSetSetting,
   masterSettings,
   masterUpgradeStatus,
+  nodeAudit,
   nodeLogLevel,
   type Query,
   type QueryResult,
@@ -149,6 +151,14 @@ export class AdminApi {
 
   async setLogLevel({ nodeId, level }: admin.SetLogLevelRequest, call: CallInfo): Promise<admin.SetLogLevelResponse> {
     return this.#calls.node(toId(nodeId, 'node_id'), nodeLogLevel, { level }, call.timeoutMs);
+  }
+
+  /** The newest audit records of a node below the number `before`; 0: the newest of all. */
+  audit(
+    { node, before, limit }: { readonly node: number; readonly before: number; readonly limit: number },
+    call: CallInfo,
+  ): Promise<AuditReply> {
+    return this.#calls.node(node, nodeAudit, { before, limit }, call.timeoutMs);
   }
 
   /**

@@ -4,7 +4,7 @@
  * AC1. It is recorded where requests are decided about, so no door can forget it: every refusal, and everything that
  *      needs the role root or the verb `steer`, when its outcome is known.
  * AC2. Other commands that succeed are recorded if the operator asks for writes. Reads that are allowed never are.
- * AC3. Without an audit log a request costs one look at a field.
+ * AC3. While nothing is recorded (no audit log, authentication off), a request costs one look at a field.
  * AC4. To end or change a session of another user is to steer, too. Whose it is, is known once the request is decided
  *      about (decisions.ts DE3). While authentication is off, sessions are nobody's in particular.
  * AC5. Request ids of the Pipe are not shown: who knows one can ask for the outcome, which may have values.

@@ -1,7 +1,8 @@
-import { type Bytes, EMPTY_BYTES } from '@remora/base';
+import { type Bytes, EMPTY_BYTES, ServiceError } from '@remora/base';
 import type { LockId } from '@remora/lock';
 import type { LockWatchOptions } from '../backend.ts';
 import { ACCESS_ROUTES } from './access/access-routes.ts';
+import { AUDIT_ROUTE } from './access/audit-routes.ts';
 import { USERS_ROUTES } from './access/users-routes.ts';
 import { CLUSTER_ROUTES, type ClusterRoute } from './cluster/cluster-routes.ts';
 import { HISTORY_ROUTES } from './cluster/history-routes.ts';
@@ -11,6 +12,7 @@ import { LIVE_ROUTES } from './live/live-routes.ts';
 import { lockEvents } from './lock-events.ts';
 import { OPENAPI } from './openapi/document.ts';
 import { bytesParam, changing, type HttpCall, param, type Route, reading, slotOf, untilClosed } from './route.ts';
+import type { HttpDetails } from './statuses.ts';
 import { onlyThese, type Target } from './targets.ts';
 
 const LOCK = '/v1/locks/{namespace}/{name}';
@@ -73,6 +75,7 @@ export const ROUTES: readonly Route[] = [
   ...KV_ROUTES,
   ...ACCESS_ROUTES,
   ...USERS_ROUTES,
+  AUDIT_ROUTE,
   ...CLUSTER_ROUTES.map(ofCluster),
   ...HISTORY_ROUTES.map(ofCluster),
   ...LIVE_ROUTES,
@@ -90,10 +93,17 @@ function ofCluster({ method, path, needs, action, run }: ClusterRoute): Route {
       backend.check(principal, needs, action);
       const info = { timeoutMs: ADMIN_TIMEOUT_MS, callerMs: undefined, seen: { newest: 0 }, principal };
       const { query } = target;
-      const body = await run({ api: admin, backend, info, query, fields, param: (name) => param(call, name) });
-      return { status: 200, body };
+      const asked = run({ api: admin, backend, info, query, fields, param: (name) => param(call, name) });
+      return { status: 200, body: await asked.catch(asNotFound) };
     },
   };
+}
+
+/** The caller has named the range: asking again does not help. */
+function asNotFound(error: unknown): never {
+  if (!(error instanceof ServiceError) || error.code !== 'RANGE_NOT_FOUND') throw error;
+  const details: HttpDetails = { httpStatus: 404 };
+  throw new ServiceError('INVALID_ARGUMENT', error.message, { cause: error, details: { ...details } });
 }
 
 function telling(path: string, watched: (call: HttpCall) => LockWatchOptions): Route {

@@ -3,8 +3,8 @@
  *
  * CH1. It is kept in the memory of the masters' leader, and lost with its term: the next leader begins an empty one.
  * CH2. It has `HISTORY_MINUTES` minutes, each with at most `HEAT_COLUMNS_MAX` columns of its own, so that columns
- *      follow the key space as it changes. All of it takes at most `HISTORY_BYTES_MAX`: the oldest minutes of load are dropped
- *      for newer ones, and nodes beyond `SERIES_NODES_MAX` have no series.
+ *      follow the key space as it changes. All of it takes at most `HISTORY_BYTES_MAX`: the oldest minutes of load are
+ *      dropped for newer ones, and nodes beyond `SERIES_NODES_MAX` have no series.
  * CH3. A node counts once for each minute: a report that is repeated because its answer was lost changes nothing.
  * CH4. Minutes are those of the wall clock, so that the reports of all nodes meet in one. A node whose clock is further
  *      off than `OFF_MAX` minutes counts for the minute that is complete here.
@@ -47,6 +47,7 @@ export class ClusterHistory {
   readonly #series = new Map<number, NodeSeries>();
   /** By minute: the nodes that have reported it. */
   readonly #reported = new Map<number, Set<number>>();
+  #term = 0;
   /** The first minute of which this term may know something. */
   #first: number | undefined;
 
@@ -63,8 +64,14 @@ export class ClusterHistory {
     return this.#heatBytes + this.#series.size * NodeSeries.bytes;
   }
 
+  /** How many terms have begun: an answer of an earlier one is not true any more. */
+  get term(): number {
+    return this.#term;
+  }
+
   /** CH1. */
   termBegan(): void {
+    this.#term++;
     this.#heat.clear();
     this.#heatBytes = 0;
     this.#series.clear();

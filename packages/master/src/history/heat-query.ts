@@ -2,8 +2,8 @@
  * The load of a span of keys in a span of time, in columns that all minutes share.
  *
  * HQ1. The columns are those that divide the load of all minutes together best; each minute is then brought onto them.
- * HQ2. The work is done in turns of a few minutes each: a query of the whole history takes about a tenth of a second,
- *      and the masters' leader has to answer heartbeats meanwhile.
+ * HQ2. The work is done in turns of a few milliseconds: a query of the whole history takes a third of a second in
+ *      all, and the masters' leader has to answer heartbeats meanwhile.
  */
 import {
   addedHeat,
@@ -22,9 +22,9 @@ import {
 } from '@remora/protocol';
 
 /** HQ2. */
-const MINUTES_PER_TURN = 8;
-/** The columns of all minutes together, while they are added, for each column of the answer. */
-const WORKING_COLUMNS = 2;
+const MINUTES_PER_TURN = 2;
+/** The columns of several minutes together, while they are added, for each column of the answer. */
+const WORKING_COLUMNS = 4;
 
 type History = (minute: number) => Heat | undefined;
 
@@ -34,12 +34,14 @@ export function* heatQuery(history: History, span: HistorySpan, request: HeatReq
   const keys = keysOf(request);
   const minutes = Array.from({ length: span.count }, (_, i) => span.first + i);
   const weightOf = weightOfMeasure(measure);
-  let all = NO_HEAT;
+  const plus: Plus = (a, b) => coarsened(addedHeat(a, b), columns * WORKING_COLUMNS, weightOf);
+  const sums: Sum[] = [];
   for (const [i, minute] of minutes.entries()) {
     const heat = history(minute);
-    if (heat !== undefined) all = coarsened(addedHeat(all, inside(heat, keys)), columns * WORKING_COLUMNS, weightOf);
+    if (heat !== undefined) yield* add(sums, inside(heat, keys), plus);
     if (isTurn(i)) yield;
   }
+  const all = yield* totalOf(sums, plus);
   const { borders, first, count } = columnsOf(all, keys, request);
   const values = new Float32Array(minutes.length * count).fill(Number.NaN);
   const m = HEAT_MEASURES.indexOf(measure);
@@ -53,6 +55,34 @@ export function* heatQuery(history: History, span: HistorySpan, request: HeatReq
   }
   const shown = borders.slice(first, first + count);
   return { span, borders: shown.map((border) => Buffer.from(border, 'latin1')), values };
+}
+
+/** The load of some minutes together. */
+interface Sum {
+  readonly minutes: number;
+  readonly heat: Heat;
+}
+
+type Plus = (a: Heat, b: Heat) => Heat;
+
+/** Keeps sums of 1, 2, 4 … minutes, so that each border is moved some nine times and not 360 times. */
+function* add(sums: Sum[], heat: Heat, plus: Plus): Generator<void> {
+  let sum: Sum = { minutes: 1, heat };
+  for (let last = sums.at(-1); last?.minutes === sum.minutes; last = sums.at(-1)) {
+    sums.pop();
+    sum = { minutes: 2 * sum.minutes, heat: plus(last.heat, sum.heat) };
+    if (sum.minutes > MINUTES_PER_TURN) yield;
+  }
+  sums.push(sum);
+}
+
+function* totalOf(sums: readonly Sum[], plus: Plus): Generator<void, Heat> {
+  let total = NO_HEAT;
+  for (const { heat } of [...sums].reverse()) {
+    total = plus(total, heat);
+    yield;
+  }
+  return total;
 }
 
 function isTurn(i: number): boolean {

@@ -4,6 +4,7 @@ import {
   createLocalChannel,
   createRpcRegistry,
   type HeatReply,
+  type HeatRequest,
   MEASURES,
   MINUTE_MS,
   masterActivity,
@@ -43,11 +44,12 @@ function pass(minutes: number): void {
   }
 }
 
-function heats(count: number): (HeatReply | ServiceError)[] {
+function heats(count: number, request: (i: number) => HeatRequest = () => ALL, to = channel()) {
   const answers: (HeatReply | ServiceError)[] = [];
-  const to = channel();
   for (let i = 0; i < count; i++) {
-    to.call(masterHeat, ALL, { timeoutMs: 1_000 }, (error, reply) => answers.push(error ?? (reply as HeatReply)));
+    to.call(masterHeat, request(i), { timeoutMs: 1_000 }, (error, reply) =>
+      answers.push(error ?? (reply as HeatReply)),
+    );
   }
   return answers;
 }
@@ -63,18 +65,44 @@ test('answers with what nodes reported in the last minutes, by turns of the even
   expect(heat?.values.reduce((a, b) => a + b, 0)).toBe(150);
 });
 
-test('refuses more queries than it works on at a time, and takes others when those have ended', () => {
+test('works on one query after the other, and refuses those above its limit (HA1)', () => {
   pass(30);
-  const answers = heats(6);
+  const answers = heats(18, (i) => ({ ...ALL, columns: i + 1 }));
   expect(answers.map((answer) => (answer instanceof ServiceError ? answer.code : 'ok'))).toEqual([
     'RESOURCE_EXHAUSTED',
     'RESOURCE_EXHAUSTED',
   ]);
-  for (let turn = 0; turn < 20; turn++) clock.advance(1);
-  expect(answers).toHaveLength(6);
+  clock.advance(1);
+  expect(answers).toHaveLength(18);
   const later = heats(1);
-  for (let turn = 0; turn < 20; turn++) clock.advance(1);
+  clock.advance(1);
   expect(later[0]).not.toBeInstanceOf(ServiceError);
+});
+
+test('gives the same answer to all who ask the same in a minute and a term (HA2)', () => {
+  pass(3);
+  const to = channel();
+  const answers = heats(3, () => ALL, to);
+  clock.advance(1);
+  answers.push(...heats(1, () => ALL, to));
+  const spans = [...new Set(answers)] as HeatReply[];
+  expect([answers.length, spans.length]).toEqual([4, 1]);
+  pass(1);
+  const next = heats(1, () => ALL, to);
+  clock.advance(1);
+  expect((next[0] as HeatReply).span.count).toBe(4);
+  history.termBegan();
+  const anew = heats(1, () => ALL, to);
+  clock.advance(1);
+  expect((anew[0] as HeatReply).span.count).toBe(0);
+});
+
+test('a query that the end of a term interrupts is not answered with half of the load', () => {
+  pass(30);
+  const answers = heats(2);
+  history.termBegan();
+  clock.advance(1);
+  expect(answers.map((answer) => (answer as ServiceError).code)).toEqual(['UNAVAILABLE', 'UNAVAILABLE']);
 });
 
 test('only the leader answers', () => {

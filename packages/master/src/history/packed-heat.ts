@@ -6,23 +6,23 @@ const OBJECT_BYTES = 512;
 const VALUE_BYTES = 8;
 const OFFSET_BYTES = 2;
 
-/** The load of a minute, in few objects: all borders are one string. */
+/** The load of a minute, in few objects: all borders are in one piece. */
 export class PackedHeat {
-  readonly #text: string;
+  readonly #text: Buffer;
   /** Where each border ends in the text. */
   readonly #ends: Uint16Array;
   readonly #values: Float64Array;
 
   /** All borders together have less than 64 KiB: `HEAT_COLUMNS_MAX` of them, of `HEAT_BORDER_BYTES_MAX`. */
   constructor({ borders, values }: Heat) {
-    // From a copy: a string that is put together of parts keeps them.
-    this.#text = Buffer.from(borders.join(''), 'latin1').toString('latin1');
     this.#ends = new Uint16Array(borders.length);
     let end = 0;
     for (const [i, border] of borders.entries()) {
       end += border.length;
       this.#ends[i] = end;
     }
+    this.#text = Buffer.alloc(end); // Not from the pool, which would be kept with it.
+    this.#text.write(borders.join(''), 'latin1');
     this.#values = values.slice(0, borders.length * MEASURES);
   }
 
@@ -34,7 +34,8 @@ export class PackedHeat {
   get heat(): Heat {
     let start = 0;
     const borders = Array.from(this.#ends, (end) => {
-      const border = this.#text.slice(start, end);
+      // A string of its own: a slice of a longer one is compared at a fifth of the speed.
+      const border = this.#text.toString('latin1', start, end);
       start = end;
       return border;
     });

@@ -22,7 +22,7 @@ export interface AuditRecordJson {
   readonly method: string;
   /** From where: the address without its port. */
   readonly address?: string;
-  /** The interface: `pipe`, `etcd`, `http` and others. */
+  /** The interface: `pipe`, `grpc` or `http`. */
   readonly door?: string;
   /** What was asked for: `logIn`, `put`, `lock.forceRelease`, `addUser`. */
   readonly action: string;

@@ -59,33 +59,28 @@ class SkipScan {
       scans--
     ) {
       const kvs = await this.#scan.read({ limit: keys, bytes: PAGE_BYTES_MAX, keysOnly: true });
-      const used = this.#take(kvs, limit);
-      keys = used < kvs.length ? KEYS_MIN : Math.min(KEYS_MAX, 2 * keys);
+      keys = this.#take(kvs, limit) ? Math.min(KEYS_MAX, 2 * keys) : KEYS_MIN;
     }
     const over = this.#entries[limit];
     const rest = over === undefined ? this.#scan.place : { from: over.key, revision: this.#scan.revision };
     return { entries: this.#entries.slice(0, limit), rest };
   }
 
-  /** Takes entries up to one more than the limit. Returns how many keys it has looked at. */
-  #take(kvs: readonly KeyValue[], limit: number): number {
+  /** Takes entries up to one more than the limit. Returns whether each key was an entry of its own. */
+  #take(kvs: readonly KeyValue[], limit: number): boolean {
+    const before = this.#entries.length;
     let folderEnd: Bytes | undefined;
-    for (const [at, kv] of kvs.entries()) {
-      if (folderEnd !== undefined && isBefore(kv.key, folderEnd)) {
-        this.#skipTo(folderEnd);
-        return at;
-      }
+    for (const kv of kvs) {
+      if (this.#entries.length > limit) break;
+      if (folderEnd !== undefined && isBefore(kv.key, folderEnd)) continue;
       const { entry, end } = this.#entryOf(kv);
       folderEnd = end;
       this.#entries.push(entry);
-      if (this.#entries.length > limit) return at + 1;
     }
     // The last key may be one of many in its folder.
     const { place } = this.#scan;
-    if (folderEnd !== undefined && place !== undefined && isBefore(place.from, folderEnd)) {
-      this.#skipTo(folderEnd);
-    }
-    return kvs.length;
+    if (folderEnd !== undefined && place !== undefined && isBefore(place.from, folderEnd)) this.#skipTo(folderEnd);
+    return this.#entries.length - before === kvs.length;
   }
 
   /** An empty end is that of all keys: nothing follows. */

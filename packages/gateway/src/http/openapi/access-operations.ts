@@ -79,6 +79,31 @@ export const ACCESS_OPERATIONS: Operations = {
       ...{ body: 'Permission', errors: { ...NO_ROLE, ...REFUSED } },
     }),
   },
+  '/v1/audit': {
+    get: {
+      ...{
+        id: 'readAudit',
+        answer: 'Audit',
+        summary: 'Shows the newest records of the audit log. Needs the role root.',
+      },
+      errors: { 501: 'The node runs an earlier release, which keeps no records in memory (UNIMPLEMENTED).' },
+      description:
+        'Each node keeps its last 1,000 records in memory while authentication is on, or with --audit-log. A restart ' +
+        'drops them. A page may be shorter than the limit although there is a next one.',
+      query: [
+        queryParameter('node', 'The node whose records are shown. Default: the one that answers.', {
+          type: 'integer',
+          minimum: 1,
+        }),
+        queryParameter('before', '`next` of the previous page.', { type: 'integer', minimum: 0 }),
+        queryParameter('limit', 'The largest number of records; default 100.', {
+          type: 'integer',
+          minimum: 1,
+          maximum: 1_000,
+        }),
+      ],
+    },
+  },
   '/v1/can': {
     post: {
       ...{ id: 'can', body: 'Can', answer: 'CanAnswer', errors: NO_USER },

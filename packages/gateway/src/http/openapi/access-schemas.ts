@@ -45,6 +45,25 @@ const userSchema = answer({
 });
 const role = answer({ name: text('The name of the role.'), ...permissions });
 
+const auditRecord = answer(
+  {
+    number: count('Counts the records of the node since it started.', { minimum: 1 }),
+    timeMs: count('Wall time of the node, in ms since 1970.'),
+    principal: text('Absent: the caller has not shown who it is.'),
+    method: text('How the caller has shown who it is.'),
+    address: text('From where, without the port.'),
+    door: text('By which interface: pipe, grpc or http.'),
+    action: text('What was asked for: logIn, put, addUser.'),
+    decision: text('failed: the caller could not prove who it is, or was let in and got an error.', {
+      enum: ['allowed', 'denied', 'failed'],
+    }),
+    targets: { ...texts, description: 'What the action needed, or what it changed.' },
+    reason: text('Why it was denied, or failed.'),
+    requestId: text('The id of the request.'),
+  },
+  ['principal', 'address', 'door', 'reason', 'requestId'],
+);
+
 export const ACCESS_SCHEMAS = {
   LogIn: object({ user, password }, ['user', 'password']),
   LoggedIn: answer({
@@ -73,6 +92,15 @@ export const ACCESS_SCHEMAS = {
   Role: role,
   Permission: { ...object({ keys, locks }), description: 'Either keys or locks.' },
   Changed: answer({ done: { const: true } }),
+  Audit: answer(
+    {
+      node: count('The node whose records these are.', { minimum: 1 }),
+      isKept: flag('False: authentication is off, and there is no audit log, so that no new records are kept.'),
+      records: { ...listOf(auditRecord), description: 'The newest first.' },
+      next: count('`before` of the next page. Absent: the node keeps no older ones.'),
+    },
+    ['next'],
+  ),
   Can: {
     ...object({ user: text('Default: the caller.'), keys, locks, administer: flag('To administer the cluster.') }),
     description: 'One of keys, locks and administer.',

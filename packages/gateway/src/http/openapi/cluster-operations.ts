@@ -8,13 +8,21 @@ type Name = keyof typeof CLUSTER_SCHEMAS;
 const NODE = '/v1/cluster/nodes/{node}';
 const RANGE = '/v1/cluster/ranges/{range}';
 const REFUSED = { 409: 'The masters refuse it; the message says why.' };
+const NO_RANGE = { 404: 'There is no such range.' };
 const STEERS = 'Returns the operator that does it. Look at its progress under /v1/cluster/operators.';
 
 const get = (id: string, answer: Name, summary: string, query: readonly Schema[] = []) => ({
   get: { id, answer, summary, ...(query.length === 0 ? {} : { query }) },
 });
 const steer = (id: string, body: Name, summary: string) => ({
-  post: { id, body, answer: 'ClusterOperator' as const, summary, description: STEERS, errors: REFUSED },
+  post: {
+    id,
+    body,
+    answer: 'ClusterOperator' as const,
+    summary,
+    description: STEERS,
+    errors: { ...REFUSED, ...NO_RANGE },
+  },
 });
 const limit = queryParameter('limit', 'How many at most.', { type: 'integer', minimum: 0 });
 
@@ -55,10 +63,15 @@ export const CLUSTER_OPERATIONS: Operations = {
   [RANGE]: {
     get: {
       ...{ id: 'showRange', answer: 'ClusterRange', summary: 'Shows a range with its replicas.' },
-      errors: { 404: 'There is no such range.' },
+      errors: NO_RANGE,
     },
   },
-  [`${RANGE}/why`]: get('whyRange', 'ClusterWhy', 'Explains what the schedulers think of a range.'),
+  [`${RANGE}/why`]: {
+    get: {
+      ...{ id: 'whyRange', answer: 'ClusterWhy', errors: NO_RANGE },
+      summary: 'Explains what the schedulers think of a range.',
+    },
+  },
   [`${RANGE}/split`]: steer('splitRange', 'SplitRange', 'Splits a range.'),
   [`${RANGE}/merge`]: steer('mergeRange', 'MergeRange', 'Merges the range behind it into this one.'),
   [`${RANGE}/move`]: steer('moveReplica', 'MoveReplica', 'Moves a replica to another node.'),
@@ -66,7 +79,12 @@ export const CLUSTER_OPERATIONS: Operations = {
   [`${RANGE}/remove-replica`]: steer('removeReplica', 'ReplicaNode', "Removes a node's replica."),
   [`${RANGE}/transfer`]: {
     post: {
-      ...{ id: 'transferLeader', body: 'TransferLeader', answer: 'ClusterTransfer', errors: REFUSED },
+      ...{
+        id: 'transferLeader',
+        body: 'TransferLeader',
+        answer: 'ClusterTransfer',
+        errors: { ...REFUSED, ...NO_RANGE },
+      },
       summary: 'Hands the leadership of a range to another node.',
     },
   },

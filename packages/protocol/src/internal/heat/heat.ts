@@ -118,7 +118,7 @@ export function onBorders(heat: Heat, borders: readonly string[]): Float64Array 
 }
 
 /** Halvings of the interval in which the limit of HT4 lies: more than a number of 64 bits can tell apart. */
-const HALVINGS = 60;
+const HALVINGS = 32;
 
 /**
  * At most `columnsMax` columns (HT4). `weightOf` returns the load of a column; by default all measures count, each by

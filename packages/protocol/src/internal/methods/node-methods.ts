@@ -1,5 +1,5 @@
 import { method } from '../../rpc/method.ts';
-import { field, nothing, struct, text } from '../../schema/kinds.ts';
+import { bool, field, list, maybe, nothing, struct, text, uint } from '../../schema/kinds.ts';
 import type { Infer } from '../../schema/shape.ts';
 import { RangeDescriptor } from '../descriptor.ts';
 import { LockNewsKind } from '../lock-kinds.ts';
@@ -131,4 +131,35 @@ export const nodeLogLevel = rareMethod('node.logLevel', {
   callers: 'nodes',
   request: LogLevelChange,
   reply: LogLevelReply,
+});
+
+const AuditRequest = struct('request for audit records', {
+  before: field(uint, 'Only records with smaller numbers; 0: the newest.'),
+  limit: field(uint, 'How many at most.'),
+});
+const AuditRecordKind = struct('audit record', {
+  number: field(uint, 'Counts the records of the node since it started.'),
+  timeMs: field(uint, 'Wall time of the node, in ms since 1970.'),
+  principal: maybe(text, 'Who asked; absent: not known.'),
+  method: field(text, 'How the caller has shown who it is.'),
+  address: maybe(text, 'From where, without the port.'),
+  door: maybe(text, 'By which interface.'),
+  action: field(text, 'What was asked for.'),
+  decision: field(text, '`allowed`, `denied` or `failed`.'),
+  targets: field(list(text), 'What the action needed, or what it changed.'),
+  reason: maybe(text, 'Why it was denied, or failed.'),
+  requestId: maybe(text, 'The id of the request.'),
+});
+const AuditReply = struct('audit records', {
+  isKept: field(bool, 'Whether the node keeps new records.'),
+  records: field(list(AuditRecordKind), 'The newest first.'),
+  more: field(bool, 'Whether the node keeps older ones.'),
+});
+export interface AuditReply extends Infer<typeof AuditReply> {}
+
+export const nodeAudit = rareMethod('node.audit', {
+  meaning: 'Returns the newest records of the audit log that the node has in memory.',
+  callers: 'nodes',
+  request: AuditRequest,
+  reply: AuditReply,
 });
