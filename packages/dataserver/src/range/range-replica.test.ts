@@ -609,6 +609,7 @@ test('a read that may not be before a revision waits until nothing comes at or b
 
 test('the keys that a replica reads and writes are in the load of its node', async () => {
   const { store, replica } = await bootProposer();
+  Object.assign(replica.state.descriptor, { revisionSource: 'range' }); // nobody allocates revisions here
   replica.roleChanged({ role: 'leader', term: 2, leader: 11 });
   const batch = { rangeTimeMs: 1, wallMs: 0, epoch: RANGE.epoch, commands: [] };
   await replica.apply([{ index: 1, term: 2, type: 'normal', data: encodeEntry(batch) }], replica.state.conf);
@@ -629,4 +630,5 @@ test('the keys that a replica reads and writes are in the load of its node', asy
   };
   expect(at('read')).toEqual([1, 0, 0, 0]);
   expect(at('written')).toEqual([0, 0, 1, 72]);
+  store.stop();
 });
