@@ -95,19 +95,23 @@ function draw(canvas: HTMLCanvasElement, { ranges, nodes, width, height, label }
   const row = height / Math.max(1, nodes.length);
   const column = (width - label) / Math.max(1, ranges.length);
   const gap = column > 4 ? 1 : 0;
-  nodes.forEach((node, line) => {
-    const top = line * row;
-    context.globalAlpha = 1;
-    if (label > 0) {
-      context.fillStyle = style.getPropertyValue('--muted');
-      context.font = '11px system-ui, sans-serif';
-      context.fillText(visibleText(node.name).slice(0, 9), 0, top + row - 3);
-    }
-    context.fillStyle = style.getPropertyValue(`--line-${line % COLOURS}`);
-    ranges.forEach((range, at) => {
-      if (!range.replicas.some(({ nodeId }) => nodeId === node.id)) return;
-      context.globalAlpha = range.leaderNode === node.id ? 1 : 0.25;
-      context.fillRect(label + at * column, top, Math.max(column - gap, 0.5), row - 1);
+  if (label > 0) {
+    context.fillStyle = style.getPropertyValue('--muted');
+    context.font = '11px system-ui, sans-serif';
+    nodes.forEach(({ name }, line) => {
+      context.fillText(visibleText(name).slice(0, 9), 0, line * row + row - 3);
     });
+  }
+  const colours = Array.from({ length: COLOURS }, (_, colour) => style.getPropertyValue(`--line-${colour}`));
+  const lineOf = new Map(nodes.map(({ id }, line) => [id, line]));
+  // By range: of hundreds of nodes, each range is on a few.
+  ranges.forEach(({ replicas, leaderNode }, at) => {
+    for (const { nodeId } of replicas) {
+      const line = lineOf.get(nodeId);
+      if (line === undefined) continue;
+      context.fillStyle = colours[line % COLOURS] ?? '';
+      context.globalAlpha = leaderNode === nodeId ? 1 : 0.25;
+      context.fillRect(label + at * column, line * row, Math.max(column - gap, 0.5), row - 1);
+    }
   });
 }
