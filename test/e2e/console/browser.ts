@@ -9,7 +9,7 @@ import { eventually } from '../eventually.ts';
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
 /** The path of the browser. `CHROMIUM` of the environment comes first. */
-export const CHROMIUM: string | undefined = [process.env.CHROMIUM ?? '', ...PLACES].find((path) => existsSync(path));
+const CHROMIUM: string | undefined = [process.env.CHROMIUM ?? '', ...PLACES].find((path) => existsSync(path));
 
 export const missingChromium: string | undefined =
   CHROMIUM === undefined ? 'chromium is not installed: apt-get install chromium' : undefined;

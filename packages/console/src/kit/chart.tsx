@@ -68,6 +68,12 @@ export function Chart({ title, times, lines, unit }: ChartProps) {
   );
 }
 
+/** A line of one value is not seen without its point. */
+function isShort(plot: uPlot, line: number): boolean {
+  const known = (plot.data[line] ?? []).filter((value) => value !== null);
+  return known.length < 3;
+}
+
 function timeOfDay(seconds: number): string {
   return absolute(seconds * 1_000).slice(11, 16);
 }
@@ -106,7 +112,7 @@ function optionsOf(element: HTMLElement, names: readonly string[], unit: (value:
         label,
         stroke: colour(`--line-${at % COLOURS}`),
         width: 1.5,
-        points: { show: (plot: uPlot) => plot.data[0].length < 3, size: 4 },
+        points: { show: isShort, size: 5 },
         spanGaps: false,
       })),
     ],
