@@ -20,6 +20,7 @@ interface ChartProps {
 
 const HEIGHT = 150;
 const COLOURS = 8;
+const SPAN_S = 3_600;
 
 /** Lines over time. Its latest values are in the text beside it, for those who do not see it. */
 export function Chart({ title, times, lines, unit }: ChartProps) {
@@ -67,6 +68,12 @@ export function Chart({ title, times, lines, unit }: ChartProps) {
   );
 }
 
+/** A line of one value is not seen without its point. */
+function isShort(plot: uPlot, line: number): boolean {
+  const known = (plot.data[line] ?? []).filter((value) => value !== null);
+  return known.length < 3;
+}
+
 function timeOfDay(seconds: number): string {
   return absolute(seconds * 1_000).slice(11, 16);
 }
@@ -90,7 +97,11 @@ function optionsOf(element: HTMLElement, names: readonly string[], unit: (value:
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
     padding: [8, 8, 0, 0],
-    scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    // The last hour, however little of it is known: the lines begin where the cluster began.
+    scales: {
+      x: { range: (_, __, last) => [last - SPAN_S, last] },
+      y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
     axes: [
       { ...axis, space: 70, values: (_, ticks) => ticks.map(timeOfDay) },
       { ...axis, size: 62, space: 36, values: (_, ticks) => ticks.map(unit) },
@@ -101,7 +112,7 @@ function optionsOf(element: HTMLElement, names: readonly string[], unit: (value:
         label,
         stroke: colour(`--line-${at % COLOURS}`),
         width: 1.5,
-        points: { show: false },
+        points: { show: isShort, size: 5 },
         spanGaps: false,
       })),
     ],
