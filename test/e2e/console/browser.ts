@@ -9,7 +9,7 @@ import { eventually } from '../eventually.ts';
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
 /** The path of the browser. `CHROMIUM` of the environment comes first. */
-export const CHROMIUM: string | undefined = [process.env.CHROMIUM ?? '', ...PLACES].find((path) => existsSync(path));
+const CHROMIUM: string | undefined = [process.env.CHROMIUM ?? '', ...PLACES].find((path) => existsSync(path));
 
 export const missingChromium: string | undefined =
   CHROMIUM === undefined ? 'chromium is not installed: apt-get install chromium' : undefined;
@@ -62,9 +62,19 @@ export class Tab {
     return this.#faults;
   }
 
+  /** After a test that has caused them. */
+  forgetFaults(): void {
+    this.#faults.length = 0;
+  }
+
   async go(address: string): Promise<void> {
     await this.page.goto(`${this.#base}/console/${address}`);
     await this.page.locator('h1').first().waitFor();
+  }
+
+  /** Waits until the page of this title is shown. */
+  async title(name: string): Promise<void> {
+    await this.page.getByRole('heading', { level: 1, name }).waitFor();
   }
 
   /** Waits until the page shows a text. */
@@ -88,7 +98,10 @@ export class Tab {
     }
     const command = await dialog.locator('.command-line').textContent();
     await dialog.locator('button[type=submit]').click();
-    await this.page.locator('.toast', { hasText: says }).first().waitFor();
+    const told = this.page.locator('.toast', { hasText: says }).first();
+    const refused = dialog.locator('.note-bad');
+    await told.or(refused).first().waitFor();
+    if (await refused.isVisible()) throw new Error(`the action was refused: ${await refused.textContent()}`);
     await dialog.waitFor({ state: 'detached' });
     return command ?? '';
   }

@@ -66,6 +66,18 @@ export function Chart({ title, times, lines, unit }: ChartProps) {
   );
 }
 
+/** From the data: of a single time, the chart would make a day. */
+function lastHour({ data: [times] }: uPlot, _: number, max: number): [number, number] {
+  const last = times.at(-1) ?? max;
+  return [last - SPAN_S, last];
+}
+
+/** A line of one value is not seen without its point. */
+function isShort(plot: uPlot, line: number): boolean {
+  const known = (plot.data[line] ?? []).filter((value) => value !== null);
+  return known.length < 3;
+}
+
 function timeOfDay(seconds: number): string {
   return absolute(seconds * 1_000).slice(11, 16);
 }
@@ -91,7 +103,7 @@ function optionsOf(element: HTMLElement, names: readonly string[], unit: (value:
     padding: [8, 8, 0, 0],
     // The last hour, however little of it is known: the lines begin where the cluster began.
     scales: {
-      x: { range: (_, __, last) => [last - SPAN_S, last] },
+      x: { range: lastHour },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
@@ -104,7 +116,7 @@ function optionsOf(element: HTMLElement, names: readonly string[], unit: (value:
         label,
         stroke: colour(`--line-${at % LINES_MAX}`),
         width: 1.5,
-        points: { show: (plot: uPlot) => plot.data[0].length < 3, size: 4 },
+        points: { show: isShort, size: 5 },
         spanGaps: false,
       })),
     ],
