@@ -52,11 +52,13 @@ export async function serveCluster({ sizes, basePort, perSecond }: ClusterSpec):
   await join(sizes.nodes - cluster.nodes.length);
   say(`${sizes.nodes} nodes have joined`);
   await spread(cluster, sizes);
+  // A replica that moves makes the masters give up a split of its range.
+  await set({ scheduling: 'false' });
   await during(cluster, () => divide(cluster.clock, client(0), all));
   say(`there are ${sizes.ranges} ranges`);
   const filled = await during(cluster, () => fill(client, sizes));
   say(`${sizes.locks} locks, ${sizes.sessions} sessions and ${sizes.keys} keys are written`);
-  await set(Object.fromEntries(Object.keys(WHILE_FILLED).map((name) => [name, ''])));
+  await set(Object.fromEntries(['scheduling', ...Object.keys(WHILE_FILLED)].map((name) => [name, ''])));
   queue(client, filled);
   runLoad({ clock: cluster.clock, clients, perSecond, keys: sizes.keys });
   const pace = new Pace(cluster);
