@@ -59,7 +59,7 @@ export async function consoleSizes(args: readonly string[], clusterFile: string)
     const addressed = wanted.map((page) => ({ name: page.name, address: page.address(places) }));
     const visits = await visitAll(browser, base, addressed);
     const live = addressed.filter(({ name }) => LIVE_PAGES.includes(name));
-    const hours = values['no-hour'] ? [] : await liveHour({ browser, base, speed: number('speed'), say }, live);
+    const hours = values['no-hour'] ? [] : await liveHour({ browser, base, speed: number('speed'), sizes, say }, live);
     await browser.close();
     if (hours.length > 0) say(hourTable(hours));
     return printVerdict(judge(visits, hours));

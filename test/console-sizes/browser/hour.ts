@@ -3,7 +3,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
-import { LiveProxy, perHour, record } from './live-proxy.ts';
+import { cadenceOf, LiveProxy, record } from './live-proxy.ts';
 import { loaded, memory, openProbed } from './visit.ts';
 
 export interface HourReport {
@@ -19,6 +19,8 @@ export interface HourOptions {
   readonly browser: Browser;
   readonly base: string;
   readonly speed: number;
+  /** Of the cluster: the gateway of a large one sends less often. */
+  readonly sizes: { readonly ranges: number; readonly nodes: number };
   readonly say: (text: string) => void;
 }
 
@@ -29,15 +31,15 @@ const TIMER_MS_MIN = 900;
 
 /** Each page in a tab of its own. */
 export async function liveHour(
-  { browser, base, speed, say }: HourOptions,
+  { browser, base, speed, sizes, say }: HourOptions,
   pages: readonly { readonly address: string; readonly name: string }[],
 ): Promise<readonly HourReport[]> {
-  const events = await record(base, RECORDED_MS);
-  const rates = [...perHour(events, RECORDED_MS)].map(([topic, count]) => `${topic} ${count}`).join(', ');
-  say(`events of an hour: ${rates}`);
+  const cadence = cadenceOf(sizes);
+  const events = await record(base, [...cadence.keys()], RECORDED_MS);
+  say(`recorded ${events.length} live events`);
   const reports: HourReport[] = [];
   for (const { address, name } of pages) {
-    const proxy = new LiveProxy(base, events, RECORDED_MS, speed);
+    const proxy = new LiveProxy(base, events, cadence, speed);
     const from = await proxy.start();
     const page = await openProbed(browser, (opened) => hurry(opened, speed));
     try {

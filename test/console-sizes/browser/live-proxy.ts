@@ -14,21 +14,34 @@ import type { AddressInfo } from 'node:net';
 export interface LiveEvent {
   readonly event: string;
   readonly data: string;
-  /** Since the recording began. */
-  readonly atMs: number;
 }
 
+/** How often the gateway sends each topic, if it changes all the time (`live-sources.ts`). */
+export type Cadence = ReadonlyMap<string, number>;
+
 const LIVE = '/v1/cluster/live';
-const TOPICS = ['overview', 'now', 'operators', 'ranges', 'schedulers'] as const;
+const EVERY_MS = 1_000;
+const PER_RANGE_MS = 1;
+const PER_NODE_MS = 10;
+
+export function cadenceOf({ ranges, nodes }: { readonly ranges: number; readonly nodes: number }): Cadence {
+  const byRanges = EVERY_MS + ranges * PER_RANGE_MS;
+  return new Map([
+    ['overview', byRanges],
+    ['ranges', byRanges],
+    ['now', EVERY_MS + nodes * PER_NODE_MS],
+    ['operators', EVERY_MS],
+    ['schedulers', EVERY_MS],
+  ]);
+}
 
 /** Takes down what the gateway sends in this time. */
-export async function record(base: string, ms: number): Promise<readonly LiveEvent[]> {
-  const beganMs = performance.now();
+export async function record(base: string, topics: readonly string[], ms: number): Promise<readonly LiveEvent[]> {
   const events: LiveEvent[] = [];
   const caller = new AbortController();
   const timer = setTimeout(() => caller.abort(), ms);
   try {
-    const answer = await fetch(`${base}${LIVE}?topics=${TOPICS.join(',')}`, { signal: caller.signal });
+    const answer = await fetch(`${base}${LIVE}?topics=${topics.join(',')}`, { signal: caller.signal });
     let rest = '';
     for await (const chunk of answer.body ?? []) {
       const parts = (rest + Buffer.from(chunk).toString()).split('\n\n');
@@ -36,7 +49,7 @@ export async function record(base: string, ms: number): Promise<readonly LiveEve
       for (const part of parts) {
         const event = /^event: (.*)$/m.exec(part)?.[1];
         const data = /^data: (.*)$/m.exec(part)?.[1];
-        if (event !== undefined && data !== undefined) events.push({ event, data, atMs: performance.now() - beganMs });
+        if (event !== undefined && data !== undefined) events.push({ event, data });
       }
     }
   } catch (error) {
@@ -47,26 +60,19 @@ export async function record(base: string, ms: number): Promise<readonly LiveEve
   return events;
 }
 
-/** How many events of each topic an hour has, at the pace of the recording. */
-export function perHour(events: readonly LiveEvent[], recordedMs: number): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { event } of events) counts.set(event, (counts.get(event) ?? 0) + 1);
-  return new Map([...counts].map(([event, count]) => [event, Math.round((count * 3_600_000) / recordedMs)]));
-}
-
 export class LiveProxy {
   readonly #server: Server;
   readonly #base: URL;
   readonly #events: readonly LiveEvent[];
-  readonly #recordedMs: number;
+  readonly #cadence: Cadence;
   readonly #speed: number;
   /** Events sent so far. */
   sent = 0;
 
-  constructor(base: string, events: readonly LiveEvent[], recordedMs: number, speed: number) {
+  constructor(base: string, events: readonly LiveEvent[], cadence: Cadence, speed: number) {
     this.#base = new URL(base);
     this.#events = events;
-    this.#recordedMs = recordedMs;
+    this.#cadence = cadence;
     this.#speed = speed;
     this.#server = createServer((request, response) => this.#serve(request, response));
   }
@@ -95,27 +101,27 @@ export class LiveProxy {
   }
 
   #play(request: IncomingMessage, response: ServerResponse): void {
-    const topics = new Set(new URL(request.url ?? '', this.#base).searchParams.get('topics')?.split(','));
-    const events = this.#events.filter(({ event }) => topics.has(event));
+    const topics = new URL(request.url ?? '', this.#base).searchParams.get('topics')?.split(',') ?? [];
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
+    const ends = topics.map((topic) => this.#playTopic(topic, response));
+    response.on('close', () => {
+      for (const end of ends) end();
+    });
+  }
+
+  /** Like the gateway, it sends nothing while the page is behind. */
+  #playTopic(topic: string, response: ServerResponse): () => void {
+    const events = this.#events.filter(({ event }) => event === topic);
     let next = 0;
-    let timer: NodeJS.Timeout | undefined;
     const send = (): void => {
       const event = events[next % Math.max(1, events.length)];
-      if (event === undefined) return;
-      const hasRoom = response.write(`event: ${event.event}\ndata: ${event.data}\n\n`);
+      if (event === undefined || response.writableNeedDrain) return;
+      next++;
       this.sent++;
-      const following = events[++next % events.length];
-      const gapMs = following === undefined ? 0 : following.atMs - event.atMs;
-      // From the last event to the first one of the next round.
-      const waitMs = gapMs >= 0 ? gapMs : gapMs + this.#recordedMs;
-      const go = (): void => {
-        timer = setTimeout(send, waitMs / this.#speed);
-      };
-      if (hasRoom) go();
-      else response.once('drain', go);
+      response.write(`event: ${topic}\ndata: ${event.data}\n\n`);
     };
     send();
-    response.on('close', () => clearTimeout(timer));
+    const timer = setInterval(send, (this.#cadence.get(topic) ?? EVERY_MS) / this.#speed);
+    return () => clearInterval(timer);
   }
 }
