@@ -4,7 +4,7 @@ import type { ApiClient } from './api-client.ts';
 import { divide, inOrder } from './divide.ts';
 import { fill, queue } from './fill.ts';
 import { runLoad } from './load.ts';
-import { Pace } from './pace.ts';
+import { keepPace } from './pace.ts';
 import { SimCluster } from './sim-cluster.ts';
 import { borders, type Sizes } from './state.ts';
 
@@ -19,7 +19,7 @@ export interface ClusterSpec {
 export type ClusterNews =
   | { readonly type: 'progress'; readonly text: string }
   | { readonly type: 'ready'; readonly http: string }
-  | { readonly type: 'time'; readonly virtualMs: number; readonly cpuMs: number };
+  | { readonly type: 'time'; readonly virtualMs: number };
 
 /** Balancing is a matter of hours with the defaults of a product; here all replicas move at once. */
 const WHILE_FILLED: Readonly<Record<string, string>> = {
@@ -49,6 +49,9 @@ export async function serveCluster({ sizes, basePort, perSecond }: ClusterSpec):
     });
   await set({ ...WHILE_FILLED, ...ALWAYS });
   say('the cluster is founded');
+  // A second of three nodes costs less than one of hundreds.
+  const filled = await during(cluster, () => fill(client, sizes));
+  say(`${sizes.locks} locks, ${sizes.sessions} sessions and ${sizes.keys} keys are written`);
   await join(sizes.nodes - cluster.nodes.length);
   say(`${sizes.nodes} nodes have joined`);
   await spread(cluster, sizes);
@@ -56,21 +59,12 @@ export async function serveCluster({ sizes, basePort, perSecond }: ClusterSpec):
   await set({ scheduling: 'false' });
   await during(cluster, () => divide(cluster.clock, client(0), all));
   say(`there are ${sizes.ranges} ranges`);
-  const filled = await during(cluster, () => fill(client, sizes));
-  say(`${sizes.locks} locks, ${sizes.sessions} sessions and ${sizes.keys} keys are written`);
   await set(Object.fromEntries(['scheduling', ...Object.keys(WHILE_FILLED)].map((name) => [name, ''])));
   queue(client, filled);
   runLoad({ clock: cluster.clock, clients, perSecond, keys: sizes.keys });
-  const pace = new Pace(cluster);
-  process.on('message', (message: { readonly rate: number }) => {
-    pace.rate = message.rate;
-  });
-  setInterval(() => {
-    const { user, system } = process.cpuUsage();
-    news({ type: 'time', virtualMs: loop.monotonicMs(), cpuMs: (user + system) / 1_000 });
-  }, LOOK_MS);
+  setInterval(() => news({ type: 'time', virtualMs: loop.monotonicMs() }), LOOK_MS);
   news({ type: 'ready', http: `127.0.0.1:${basePort + 2}` });
-  await pace.run();
+  return keepPace(cluster);
 }
 
 /** Lets time pass until `work` is done. */
