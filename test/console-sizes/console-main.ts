@@ -1,7 +1,7 @@
 /** `pnpm console:sizes`: the console over a large cluster, in a real browser. */
 import { parseArgs } from 'node:util';
 import type { Browser } from 'playwright-core';
-import { CHROMIUM, startBrowser } from '../e2e/console/browser.ts';
+import { missingChromium, startBrowser } from '../e2e/console/browser.ts';
 import { type Judged, printVerdict, UsageError, wholeNumber } from '../soak/report.ts';
 import { type HourReport, liveHour } from './browser/hour.ts';
 import { PAGES, placesOf } from './browser/pages.ts';
@@ -42,7 +42,7 @@ export async function consoleSizes(args: readonly string[], clusterFile: string)
   if (unknown !== undefined) {
     throw new UsageError(`there is no page "${unknown}"; the pages are ${PAGES.map(({ name }) => name).join(', ')}`);
   }
-  if (CHROMIUM === undefined) throw new UsageError('chromium is not installed: apt-get install chromium');
+  if (missingChromium !== undefined) throw new UsageError(missingChromium);
   const number = (name: 'nodes' | 'ranges' | 'locks' | 'sessions' | 'keys' | 'rate' | 'speed' | 'port'): number =>
     wholeNumber(name, values[name]);
   const sizes = { nodes: number('nodes'), ranges: number('ranges'), locks: number('locks') };

@@ -27,7 +27,9 @@ export async function fill(client: (n: number) => ApiClient, sizes: Sizes): Prom
   await each(places.length, (i) =>
     client(i).call('POST', acquirePath(places[i]), { ...hold(i), session: sessions[i % sessions.length] }),
   );
-  await each(sizes.keys, (i) => client(i).call('PUT', `/v1/kv/${encodeURIComponent(keyAt(i))}`, { value: itemJson(i) }));
+  await each(sizes.keys, (i) =>
+    client(i).call('PUT', `/v1/kv/${encodeURIComponent(keyAt(i))}`, { value: itemJson(i) }),
+  );
   for (let i = 0; i < USERS; i++) {
     await client(0)
       .call('PUT', `/v1/roles/team-${i}`, {})

@@ -61,8 +61,13 @@ export async function lock(name: LockName, signal: AbortSignal): Promise<LockAns
 
 export type Reason = { readonly by: string; readonly reason: string };
 
-export function forceRelease(name: LockName, why: Reason): Promise<{ readonly version: number }> {
-  return call('POST', `${lockPath(name)}/force-release`, { body: { requestId: randomId(), ...filled(why) } });
+/** Takes the lock from the holders up to a version, and from none that was granted it later. */
+export function forceRelease(
+  name: LockName,
+  { upToVersion, ...why }: Reason & { readonly upToVersion: number },
+): Promise<{ readonly version: number }> {
+  const body = { requestId: randomId(), upToVersion, ...filled(why) };
+  return call('POST', `${lockPath(name)}/force-release`, { body });
 }
 
 export function revoke(name: LockName, why: Reason & { readonly for: string }): Promise<{ readonly version: number }> {
