@@ -22,7 +22,7 @@ export interface TestClusterOptions {
 }
 
 /** Options of `connect`: those of the SDK, without the ones that name or reach a server. */
-export type TestClientOptions = Omit<ClientOptions, 'endpoints' | 'discover'>;
+export type TestClientOptions = Omit<ClientOptions, 'endpoints' | 'discover' | 'allowPlainText'>;
 
 /** The addresses of a cluster that listens, each as `host:port`. */
 export interface TestAddresses {

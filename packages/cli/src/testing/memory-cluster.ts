@@ -20,7 +20,7 @@ import { ClientNetwork } from './client-network.ts';
 import { KeepAlive } from './keep-alive.ts';
 import { MemoryNode } from './memory-node.ts';
 import { MemoryMachine } from './memory-platform.ts';
-import { advanceMs, invalid, nodeSettings, type TestSettings, testSettings } from './settings.ts';
+import { advanceMs, checkClientOptions, invalid, nodeSettings, type TestSettings, testSettings } from './settings.ts';
 import { TestClock } from './test-clock.ts';
 
 /** Clients of one cluster, closed ones too. */
@@ -79,6 +79,7 @@ export class MemoryCluster implements TestCluster {
     if (this.#clients.size >= CLIENTS_MAX) {
       throw new RemoraError('RESOURCE_EXHAUSTED', `a test cluster takes ${CLIENTS_MAX} clients; start another one`);
     }
+    checkClientOptions(options);
     const sessions = new Set<bigint>();
     const network = new ClientNetwork(() => this.#node?.open((lease) => this.#sessionBegan(sessions, lease)));
     const { clock } = this;

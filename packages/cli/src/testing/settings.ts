@@ -2,7 +2,7 @@
 import { type Logger, parseDurationMs, parseOptions, silentLogger } from '@remora/base';
 import { RemoraError } from 'remora';
 import { type NodeOptions, nodeSchema } from '../node-options.ts';
-import type { TestAddresses, TestClusterOptions, TestDuration } from './api.ts';
+import type { TestAddresses, TestClientOptions, TestClusterOptions, TestDuration } from './api.ts';
 import { freePorts } from './free-ports.ts';
 
 export interface TestSettings {
@@ -12,20 +12,35 @@ export interface TestSettings {
   readonly logger: Logger;
 }
 
-const NAMES = ['clock', 'seed', 'listen', 'logger'];
+type Names<Options> = Readonly<Record<keyof Options, true>>;
+
+const CLUSTER_OPTIONS: Names<TestClusterOptions> = { clock: true, seed: true, listen: true, logger: true };
+const CLIENT_OPTIONS: Names<TestClientOptions> = {
+  ...{ requestTimeout: true, retry: true, connectTimeout: true, sessionTtl: true, requestBytesMax: true },
+  ...{ attributes: true, releaseOnExit: true, tracer: true, traceContext: true },
+  ...{ user: true, password: true, token: true },
+};
 const ADVANCE_MS_MAX = 30 * 24 * 3_600_000;
 
 /** @throws RemoraError INVALID_ARGUMENT */
 export function testSettings(options: TestClusterOptions): TestSettings {
-  for (const name of Object.keys(options)) {
-    if (!NAMES.includes(name))
-      throw invalid(`a test cluster has no option ${name}; its options are ${NAMES.join(', ')}`);
-  }
+  checkNames(options, CLUSTER_OPTIONS, 'a test cluster');
   const { clock = 'running', seed = 1, listen = false, logger = silentLogger } = options;
   if (clock !== 'running' && clock !== 'manual') throw invalid(`clock: expected 'running' or 'manual', got ${clock}`);
   if (!Number.isSafeInteger(seed) || seed < 0) throw invalid(`seed: expected a whole number from 0 on, got ${seed}`);
   if (typeof listen !== 'boolean') throw invalid(`listen: expected true or false, got ${listen}`);
   return { runs: clock === 'running', seed, listens: listen, logger };
+}
+
+/** The SDK checks the values. @throws RemoraError INVALID_ARGUMENT */
+export function checkClientOptions(options: TestClientOptions): void {
+  checkNames(options, CLIENT_OPTIONS, 'a client of a test cluster');
+}
+
+function checkNames(options: object, known: object, whose: string): void {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name));
+  if (unknown === undefined) return;
+  throw invalid(`${whose} has no option ${unknown}; its options are ${Object.keys(known).join(', ')}`);
 }
 
 /** @throws RemoraError INVALID_ARGUMENT */
