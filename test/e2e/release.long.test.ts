@@ -161,8 +161,8 @@ describe('installed from their tarballs into empty prefixes without a network', 
     test('the fifty lock tests pass', async () => {
       writeFileSync(join(program, 'locks.test.cjs'), await lockTests('jest', 'cjs'));
       const results = join(program, 'results.json');
-      const options = ['--rootDir', program, '--testMatch', '**/locks.test.cjs', '--testTimeout', `${SLOW}`];
-      output(process.execPath, [JEST.path, ...options, '--json', '--outputFile', results]);
+      const config = JSON.stringify({ rootDir: program, testMatch: ['**/locks.test.cjs'], testTimeout: SLOW });
+      output(process.execPath, [JEST.path, '--config', config, '--json', '--outputFile', results]);
       expect(JSON.parse(readFileSync(results, 'utf8'))).toMatchObject({ numPassedTests: 50, numFailedTests: 0 });
     });
   });

@@ -21,7 +21,7 @@ import { KeepAlive } from './keep-alive.ts';
 import { MemoryNode } from './memory-node.ts';
 import { MemoryMachine } from './memory-platform.ts';
 import { advanceMs, checkClientOptions, invalid, nodeSettings, type TestSettings, testSettings } from './settings.ts';
-import { TestClock } from './test-clock.ts';
+import { SharedClock } from './shared-clock.ts';
 
 /** Clients of one cluster, closed ones too. */
 const CLIENTS_MAX = 10_000;
@@ -36,7 +36,7 @@ interface Client {
 }
 
 export class MemoryCluster implements TestCluster {
-  readonly clock: TestClock;
+  readonly clock: SharedClock;
   readonly addresses: TestAddresses | undefined;
   readonly #settings: TestSettings;
   readonly #startNode: () => Promise<MemoryNode>;
@@ -49,7 +49,7 @@ export class MemoryCluster implements TestCluster {
   static async start(given: TestClusterOptions): Promise<MemoryCluster> {
     const settings = testSettings(given);
     const { options, addresses } = await nodeSettings(settings);
-    const clock = new TestClock(settings);
+    const clock = new SharedClock(settings);
     const machine = new MemoryMachine(options, new SeededRandom(settings.seed));
     const openPorts = settings.listens ? await portsOf(options, { clock, logger: settings.logger }) : undefined;
     const cluster = new MemoryCluster({ settings, clock, addresses }, (random) =>
@@ -62,7 +62,7 @@ export class MemoryCluster implements TestCluster {
   private constructor(
     parts: {
       readonly settings: TestSettings;
-      readonly clock: TestClock;
+      readonly clock: SharedClock;
       readonly addresses: TestAddresses | undefined;
     },
     startNode: (random: SeededRandom) => Promise<MemoryNode>,

@@ -108,7 +108,7 @@ export class MemoryNode {
 /** Longer than any range of a test needs. */
 const EXPIRE_MS = 60_000;
 
-export function notFound(lease: bigint): RemoraError {
+function notFound(lease: bigint): RemoraError {
   return new RemoraError('LEASE_NOT_FOUND', `session ${lease.toString(16)} does not exist or has ended`);
 }
 

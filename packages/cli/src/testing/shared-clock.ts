@@ -29,7 +29,7 @@ const PAUSE_MS = 1;
 /** Node fires a timer with a longer delay at once. */
 const DELAY_MS_MAX = 2 ** 31 - 1;
 
-export class TestClock implements Clock {
+export class SharedClock implements Clock {
   readonly #queue = new TimerQueue();
   readonly #wallStartMs: number;
   #runs: boolean;

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { TestClock } from './test-clock.ts';
+import { SharedClock } from './shared-clock.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a clock that stands still', () => {
   test('fires timers in order while it skips, each at its own time, with what follows from one before the next (TC1)', async () => {
-    const clock = new TestClock({ runs: false });
+    const clock = new SharedClock({ runs: false });
     const seen: string[] = [];
     const see = (what: string): void => void seen.push(`${what} ${clock.monotonicMs()}`);
     clock.setTimer(20, () => see('c'));
@@ -23,7 +23,7 @@ describe('a clock that stands still', () => {
   });
 
   test('fires nothing by itself, but does work of one turn at once (TC2)', async () => {
-    const clock = new TestClock({ runs: false });
+    const clock = new SharedClock({ runs: false });
     const seen: string[] = [];
     clock.setTimer(0, () => seen.push('timer'));
     clock.setImmediate(() => seen.push('immediate'));
@@ -34,7 +34,7 @@ describe('a clock that stands still', () => {
   });
 
   test('skips one time after another (TC5)', async () => {
-    const clock = new TestClock({ runs: false });
+    const clock = new SharedClock({ runs: false });
     const seen: number[] = [];
     for (const ms of [5, 15]) clock.setTimer(ms, () => seen.push(clock.monotonicMs()));
     await Promise.all([clock.skip(10), clock.skip(10)]);
@@ -42,7 +42,7 @@ describe('a clock that stands still', () => {
   });
 
   test('skips until some work is done, and no further', async () => {
-    const clock = new TestClock({ runs: false });
+    const clock = new SharedClock({ runs: false });
     const work = new Promise((resolve) => clock.setTimer(700, () => clock.setTimer(300, () => resolve('done'))));
     clock.setTimer(5_000, () => {});
     expect(await clock.skipUntil(work)).toBe('done');
@@ -51,14 +51,14 @@ describe('a clock that stands still', () => {
   });
 
   test('gives up on work that is not done after 10 minutes of its own time', async () => {
-    const clock = new TestClock({ runs: false });
+    const clock = new SharedClock({ runs: false });
     const again = (): void => void clock.setTimer(60_000, again);
     again();
     await expect(clock.skipUntil(new Promise(() => {}))).rejects.toThrow('within 10 minutes');
   });
 
   test('goes on after a timer that throws', async () => {
-    const clock = new TestClock({ runs: false });
+    const clock = new SharedClock({ runs: false });
     const seen: string[] = [];
     clock.setTimer(1, () => {
       throw new Error('of a timer');
@@ -76,7 +76,7 @@ describe('a clock that runs', () => {
   });
 
   test('fires timers by itself, also those set before an earlier one', async () => {
-    const clock = new TestClock({ runs: true });
+    const clock = new SharedClock({ runs: true });
     const seen: string[] = [];
     await new Promise<void>((resolve) => {
       clock.setTimer(30, resolve);
@@ -88,7 +88,7 @@ describe('a clock that runs', () => {
   });
 
   test('skips time in addition', async () => {
-    const clock = new TestClock({ runs: true });
+    const clock = new SharedClock({ runs: true });
     const seen: number[] = [];
     clock.setTimer(3_600_000, () => seen.push(clock.monotonicMs()));
     await clock.skip(3_599_000);
@@ -98,7 +98,7 @@ describe('a clock that runs', () => {
   });
 
   test('runs on, and skips, while a test library has replaced timers and dates (TC3)', async () => {
-    const clock = new TestClock({ runs: true });
+    const clock = new SharedClock({ runs: true });
     vi.useFakeTimers();
     await new Promise<void>((resolve) => void clock.setTimer(5, resolve));
     await clock.skip(1_000);
@@ -108,7 +108,7 @@ describe('a clock that runs', () => {
   test('has no timer of the process once it is cleared', async () => {
     const count = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = count();
-    const clock = new TestClock({ runs: true });
+    const clock = new SharedClock({ runs: true });
     let fired = 0;
     for (let i = 0; i < 10; i++) clock.setTimer(1, () => fired++);
     clock.clear();
@@ -118,7 +118,7 @@ describe('a clock that runs', () => {
 });
 
 test('a clock that stands still runs while some work is done, if that is asked for', async () => {
-  const clock = new TestClock({ runs: false });
+  const clock = new SharedClock({ runs: false });
   await clock.runUntil(new Promise<void>((resolve) => void clock.setTimer(5, resolve)));
   const afterMs = clock.monotonicMs();
   expect(afterMs).toBeGreaterThanOrEqual(5);
