@@ -8,9 +8,9 @@ import type {
   SessionLocksAnswer,
   SessionsAnswer,
 } from '@remora/gateway/http/json/locks';
-import type { Part } from '../app/pages-hook.ts';
 import { serverTime } from '../app/time.ts';
 import { isPathSafe, type JsonBytes, percentEncoded } from '../logic/bytes.ts';
+import type { Part } from '../logic/parts.ts';
 import { randomId } from '../logic/random-id.ts';
 import { call, get } from './client.ts';
 import { ApiError } from './errors.ts';

@@ -6,6 +6,7 @@ import type { ClusterJson, OperatorsJson, SchedulersJson } from '@remora/gateway
 import type { LiveNowJson, LiveRangeJson, LiveRangesJson, LiveTopic } from '@remora/gateway/http/json/history';
 import { useEffect, useMemo } from 'preact/hooks';
 import { stream } from '../api/events.ts';
+import { withChanges } from '../logic/live-ranges.ts';
 import { Store } from '../logic/store.ts';
 import { type Resource, useResource, useStore } from './hooks.ts';
 
@@ -84,7 +85,7 @@ function reopen(): void {
     state: (state) => state === 'closed' && forget(),
     event(name, data) {
       if (name === 'problem') return without((data as { readonly topic: LiveTopic }).topic);
-      const value = name === 'ranges' ? withChanges(data as LiveRangesJson) : data;
+      const value = name === 'ranges' ? withChanges(states.get().ranges ?? [], data as LiveRangesJson) : data;
       states.set({ ...states.get(), [name]: value });
     },
   });
@@ -97,29 +98,3 @@ function forget(): void {
 function without(topic: LiveTopic): void {
   states.set(Object.fromEntries(Object.entries(states.get()).filter(([name]) => name !== topic)));
 }
-
-function withChanges({ whole, ranges, removed }: LiveRangesJson): readonly LiveRangeJson[] {
-  if (whole) return ranges;
-  const changed = new Map(ranges.map((range) => [range.id, range]));
-  const ended = new Set(removed);
-  const before = (states.get().ranges ?? []).filter(({ id }) => !ended.has(id));
-  const known = new Set(before.map(({ id }) => id));
-  const kept = before.map((range) => changed.get(range.id) ?? range);
-  return inOrder([...kept, ...ranges.filter(({ id }) => !known.has(id))]);
-}
-
-/** Each range begins where another one ends, so the order follows without comparing keys. */
-function inOrder(ranges: readonly LiveRangeJson[]): readonly LiveRangeJson[] {
-  const byStart = new Map(ranges.map((range) => [range.start, range]));
-  const ordered: LiveRangeJson[] = [];
-  let next = byStart.get(FIRST);
-  while (next !== undefined && ordered.length < ranges.length) {
-    ordered.push(next);
-    byStart.delete(next.start);
-    next = next.end === FIRST ? undefined : byStart.get(next.end);
-  }
-  return [...ordered, ...byStart.values()];
-}
-
-/** No bound, as the start of the first range and the end of the last one. */
-const FIRST = '-';

@@ -85,7 +85,8 @@ export function LockList({ query, namespace }: { readonly query: Query; readonly
         )}
       </Card>
       <p class="muted" role="status">
-        {counted(list.rows.length, 'lock')} {list.hasMore ? 'read so far; scroll for more' : ''}
+        {counted(list.rows.length, 'lock')} {list.hasMore && 'read so far; scroll for more'}
+        {list.isFull && 'shown; search names to find the others'}
         {list.hasMore && (
           <button type="button" class="button button-small" onClick={list.more} disabled={list.isLoading}>
             {list.isLoading ? 'Reading …' : 'Read more'}

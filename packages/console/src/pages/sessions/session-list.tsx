@@ -1,5 +1,5 @@
 import type { SessionInfoJson } from '@remora/gateway/http/json/locks';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { sessionList } from '../../api/locks.ts';
 import { useSettled } from '../../app/hooks.ts';
 import { usePages } from '../../app/pages-hook.ts';
@@ -22,6 +22,11 @@ export function SessionList({ query }: { readonly query: Query }) {
   const [typed, setTyped] = useState(textOf(query, 'search'));
   const wanted = useSettled(typed).toLowerCase();
   const list = usePages('sessions', (after, signal) => sessionList(undefined, after, signal), { everyMs: EVERY_MS });
+  // What is searched may be in a part that has not been read.
+  const { more } = list;
+  useEffect(() => {
+    if (wanted !== '' && list.hasMore && !list.isLoading) more();
+  }, [wanted, list.hasMore, list.isLoading, more]);
   const rows = wanted === '' ? list.rows : list.rows.filter((row) => textOfSession(row).includes(wanted));
   return (
     <Page title="Sessions">
@@ -46,14 +51,16 @@ export function SessionList({ query }: { readonly query: Query }) {
             keyOf={({ session }) => session}
             tone={({ remainingMs, ttlMs }) => (remainingMs < ttlMs / 3 ? 'warn' : undefined)}
             atEnd={list.hasMore ? list.more : undefined}
-            empty={<Empty title={wanted === '' ? 'No client has a session.' : 'No session matches.'} />}
+            empty={<Empty title={emptyTitle(wanted, list.hasMore)} />}
           />
         ) : (
           list.error === undefined && <Loading lines={10} />
         )}
       </Card>
       <p class="muted" role="status">
-        {counted(rows.length, 'session')} {list.hasMore ? 'read so far; scroll for more' : ''}
+        {counted(rows.length, 'session')}{' '}
+        {list.hasMore && (wanted === '' ? 'read so far; scroll for more' : 'found so far; searching …')}
+        {list.isFull && `among the first ${counted(list.rows.length, 'session')}`}
       </p>
     </Page>
   );
@@ -61,6 +68,11 @@ export function SessionList({ query }: { readonly query: Query }) {
 
 function textOfSession({ session, attributes, owner = '' }: SessionInfoJson): string {
   return [session, owner, ...Object.entries(attributes).map((pair) => pair.join('='))].join('\n').toLowerCase();
+}
+
+function emptyTitle(wanted: string, hasMore: boolean): string {
+  if (wanted === '') return 'No client has a session.';
+  return hasMore ? 'Searching …' : 'No session matches.';
 }
 
 const COLUMNS: readonly Column<SessionInfoJson>[] = [
