@@ -108,8 +108,9 @@ function Editor({ name, present, done, close }: KeyActionProps & { close(): void
           <Note tone="warn">
             <p>
               {current === null
-                ? 'The key is deleted now.'
-                : `It has changed at revision ${count(current.modRevision)}.`}
+                ? 'Somebody has deleted the key. Saving creates it again.'
+                : `Somebody else saved another value at revision ${count(current.modRevision)}.`}{' '}
+              Your text stays in the field.
             </p>
             <button
               type="button"
@@ -120,7 +121,7 @@ function Editor({ name, present, done, close }: KeyActionProps & { close(): void
                 setError(undefined);
               }}
             >
-              Compare with the present value, and keep mine
+              Compare my text with the present value
             </button>
           </Note>
         )}
@@ -133,7 +134,7 @@ function Editor({ name, present, done, close }: KeyActionProps & { close(): void
             Cancel
           </button>
           <button type="submit" class="button button-primary" disabled={isRunning || !('value' in result)}>
-            {isRunning ? 'Writing …' : base.modRevision === 0 ? 'Create' : 'Write if unchanged'}
+            {isRunning ? 'Writing …' : base.modRevision === 0 ? 'Create' : 'Save'}
           </button>
         </footer>
       </form>

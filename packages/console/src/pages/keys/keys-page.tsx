@@ -112,8 +112,10 @@ function Found({
         atEnd={list.hasMore ? list.more : undefined}
         empty={<Empty title="No key matches." />}
       />
-      <p class="muted found" role="status">
-        {counted(list.rows.length, 'key')} {list.hasMore && (list.isLoading ? '… searching' : 'found so far')}
+      <p class="muted found row" role="status">
+        <span>
+          {counted(list.rows.length, 'key')} {list.hasMore && (list.isLoading ? '… searching' : 'found so far')}
+        </span>
         {list.hasMore && !list.isLoading && (
           <button type="button" class="button button-small" onClick={list.more}>
             Search on

@@ -9,7 +9,7 @@ import { Card, Page } from '../../kit/page.tsx';
 import { Empty, ErrorNote, Loading } from '../../kit/states.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
 import { Text } from '../../kit/text.tsx';
-import { Countdown, Since } from '../../kit/time.tsx';
+import { Countdown, Since, Time } from '../../kit/time.tsx';
 import { identityOf } from '../../logic/bytes.ts';
 import { count, counted } from '../../logic/format.ts';
 import { type Query, textOf } from '../../logic/location.ts';
@@ -76,7 +76,7 @@ export function LockList({ query, namespace }: { readonly query: Query; readonly
             columns={columns}
             rows={list.rows}
             keyOf={({ name }) => identityOf(name)}
-            tone={({ waiterCount, forced }) => (forced !== undefined ? 'bad' : waiterCount > 0 ? 'warn' : undefined)}
+            tone={({ waiterCount }) => (waiterCount > 0 ? 'warn' : undefined)}
             atEnd={list.hasMore ? list.more : undefined}
             empty={<NoLocks namespace={namespace} isFiltered={isFiltered} />}
           />
@@ -84,9 +84,11 @@ export function LockList({ query, namespace }: { readonly query: Query; readonly
           list.error === undefined && <Loading lines={10} />
         )}
       </Card>
-      <p class="muted" role="status">
-        {counted(list.rows.length, 'lock')} {list.hasMore && 'read so far; scroll for more'}
-        {list.isFull && 'shown; search names to find the others'}
+      <p class="muted row" role="status">
+        <span>
+          {counted(list.rows.length, 'lock')} {list.hasMore && 'read so far; scroll for more'}
+          {list.isFull && 'shown; search names to find the others'}
+        </span>
         {list.hasMore && (
           <button type="button" class="button button-small" onClick={list.more} disabled={list.isLoading}>
             {list.isLoading ? 'Reading …' : 'Read more'}
@@ -137,7 +139,9 @@ export function Kind({ lock }: { readonly lock: LockJson }) {
       {forced !== undefined && (
         <>
           {' '}
-          <Badge tone="bad">forced</Badge>
+          <span class="muted">
+            forced <Time at={forced.atMs} />
+          </span>
         </>
       )}
     </>

@@ -8,7 +8,7 @@ import { Card, Facts, Page } from '../../kit/page.tsx';
 import { Empty, Loaded, Note } from '../../kit/states.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
 import { Text } from '../../kit/text.tsx';
-import { Countdown, Since, Time } from '../../kit/time.tsx';
+import { Countdown, Time } from '../../kit/time.tsx';
 import { identityOf, isEmpty } from '../../logic/bytes.ts';
 import { count, counted, span } from '../../logic/format.ts';
 import { addressOf } from '../../logic/location.ts';
@@ -149,5 +149,5 @@ const WAITERS: readonly Column<WaiterJson>[] = [
     isMinor: true,
     cell: ({ mode, permits }) => (permits === undefined ? mode : `${mode} × ${count(permits)}`),
   },
-  { title: 'Waits for', isNumber: true, cell: ({ sinceMs }) => <Since at={sinceMs} /> },
+  { title: 'Waiting since', isNumber: true, cell: ({ sinceMs }) => <Time at={sinceMs} /> },
 ];
