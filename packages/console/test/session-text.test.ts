@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { endingText, heartbeatAgeMs, isSilent } from '../src/logic/session-text.ts';
+import { cursorBefore, endingText, heartbeatAgeMs, isSilent } from '../src/logic/session-text.ts';
 
 describe('what a session loses when it is ended', () => {
   test.each([
@@ -18,6 +18,16 @@ describe('what a session loses when it is ended', () => {
   ])('$holds held, $waits awaited', ({ expected, ...locks }) => {
     expect(endingText(locks)).toBe(expected);
   });
+});
+
+test.each([
+  { session: '1a.7', expected: '19.0' },
+  { session: 'ffffffffffffffff.12', expected: 'fffffffffffffffe.0' },
+  { session: '1000000000000000.1', expected: 'fffffffffffffff.0' },
+  { session: '1.1', expected: undefined },
+  { session: 'no session', expected: undefined },
+])('a list that begins with $session goes on after $expected', ({ session, expected }) => {
+  expect(cursorBefore(session)).toBe(expected);
 });
 
 describe('the last heartbeat', () => {

@@ -34,3 +34,10 @@ export function heartbeatAgeMs({ ttlMs, remainingMs }: Heartbeats): number {
 export function isSilent(session: Heartbeats): boolean {
   return heartbeatAgeMs(session) > session.ttlMs * SILENT_SHARE;
 }
+
+/** A cursor before a session: the list of sessions that goes on after it begins with this one. */
+export function cursorBefore(session: string): string | undefined {
+  const match = /^([0-9a-f]{1,16})\.\d+$/.exec(session);
+  const lease = BigInt(`0x${match?.[1] ?? '0'}`);
+  return lease <= 1n ? undefined : `${(lease - 1n).toString(16)}.0`;
+}

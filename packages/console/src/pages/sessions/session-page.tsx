@@ -14,7 +14,7 @@ import { addressOf } from '../../logic/location.ts';
 import { endingText } from '../../logic/session-text.ts';
 import { lockAddress } from '../locks/lock-address.ts';
 import { Client } from '../locks/session-owner.tsx';
-import { LastHeartbeat } from './session-list.tsx';
+import { LastHeartbeat } from './heartbeat.tsx';
 
 const EVERY_MS = 2_000;
 
