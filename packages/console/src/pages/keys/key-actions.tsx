@@ -146,16 +146,23 @@ function shownValue(form: Form, value: JsonBytes): string {
   return form === 'json' && typeof value === 'string' ? (indented(value) ?? value) : typedValue(form, value);
 }
 
-export function DeleteKey({ name, present, done }: KeyActionProps & { readonly present: KvAnswer }) {
+interface DeleteKeyProps extends KeyActionProps {
+  readonly present: KvAnswer;
+  /** Whether the key has changed since it was loaded. */
+  readonly hasChanged: boolean;
+}
+
+export function DeleteKey({ name, present, hasChanged, done }: DeleteKeyProps) {
   return (
     <Action
       label="Delete"
       title="Delete this key?"
       isDangerous
+      refusal={hasChanged ? 'The key has changed since you loaded it. Load the present value first.' : undefined}
       explanation={
         <>
-          Deletes <Text value={name} max={200} /> if it is still as you see it (revision {count(present.modRevision)}).
-          Its earlier values stay readable until the history is compacted.
+          Deletes <Text value={name} max={200} /> unless somebody changes it after revision {count(present.modRevision)}
+          , which you see. Its earlier values stay readable until the history is compacted.
         </>
       }
       command={() => ['remora', 'kv', 'delete', name]}
