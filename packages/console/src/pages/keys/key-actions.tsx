@@ -161,8 +161,9 @@ export function DeleteKey({ name, present, hasChanged, done }: DeleteKeyProps) {
       refusal={hasChanged ? 'The key has changed since you loaded it. Load the present value first.' : undefined}
       explanation={
         <>
-          Deletes <Text value={name} max={200} /> unless somebody changes it after revision {count(present.modRevision)}
-          , which you see. Its earlier values stay readable until the history is compacted.
+          Deletes <Text value={name} max={200} /> as it is at revision {count(present.modRevision)}, which you see. If
+          somebody changes it first, nothing is deleted. Its earlier values stay readable until the history is
+          compacted.
         </>
       }
       command={() => ['remora', 'kv', 'delete', name]}

@@ -28,7 +28,7 @@ const PARTS = [
 
 type Part = (typeof PARTS)[number]['value'];
 
-/** How often the page asks whether the key has changed; less often for values above `LARGE_BYTES`, which are sent too. */
+/** How often the page asks whether the key has changed; less often for large values, which are sent too. */
 const EVERY_MS = 3_000;
 const EVERY_OF_LARGE_MS = 30_000;
 const LARGE_BYTES = 64 * 1024;

@@ -198,7 +198,7 @@ interface TtlLeftProps {
   readonly sessions: Sessions;
 }
 
-/** What was left of the TTL when the session was read: it does not count down, because heartbeats renew it meanwhile. */
+/** What was left of the TTL when the session was read. It does not count down, because heartbeats renew it. */
 function TtlLeft({ id, sessions }: TtlLeftProps) {
   if (sessions === undefined) return <>–</>;
   const known = sessions.byId.get(id);

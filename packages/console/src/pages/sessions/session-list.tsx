@@ -95,13 +95,13 @@ const COLUMNS: readonly Column<SessionInfoJson>[] = [
     isNumber: true,
     cell: (session) => (
       <>
-        {isSilent(session) && <HeldLocks id={session.session} />} <LastHeartbeat {...session} />
+        <LastHeartbeat {...session} /> {isSilent(session) && <HeldLocks id={session.session} />}
       </>
     ),
   },
 ];
 
-/** What waits for the end of a silent session. Asked for silent sessions only, because it takes a query of each range. */
+/** What a silent session blocks. Only silent sessions are asked for it, because it takes a query of each range. */
 function HeldLocks({ id }: { readonly id: string }) {
   const { data } = useResource(id, (signal) => sessionLocks(id, signal), { everyMs: LOCKS_EVERY_MS });
   if (data === undefined) return null;

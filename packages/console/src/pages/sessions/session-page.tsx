@@ -141,16 +141,16 @@ function EndSession({ session, locks, done }: EndSessionProps) {
       title="End this session?"
       isDangerous
       explanation={
-        <>
-          <p>
-            Client: <Client attributes={attributes} owner={owner} />
-          </p>
+        <div class="stack">
+          <Client attributes={attributes} owner={owner} />
           <p>{consequencesOf(locks)} The keys that belong to the session are deleted.</p>
-          <p>
-            The client is not asked first and may keep working as if it still held its locks. Its later writes do damage
-            unless what it writes to checks the fencing version.
-          </p>
-        </>
+          {locks?.holds.length !== 0 && (
+            <p>
+              The client is not asked first and may keep working as if it still held its locks. Only storage that checks
+              the fencing version refuses its late writes.
+            </p>
+          )}
+        </div>
       }
       command={() => ['remora', 'session', 'close', id]}
       run={async () => {
