@@ -72,7 +72,7 @@ describeWith(missingChromium, 'the pages of the console', () => {
     await tab.page.waitForURL(/search=orders/);
     await keyboard.press('Escape');
     await keyboard.press('?');
-    await tab.page.getByRole('heading', { name: 'Keys' }).waitFor();
+    await tab.page.getByRole('heading', { name: 'Keyboard shortcuts' }).waitFor();
     await keyboard.press('Escape');
     await tab.page.goBack();
     await tab.title('Overview');
