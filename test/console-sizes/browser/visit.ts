@@ -23,14 +23,14 @@ const WATCHED_MS = 8_000;
 const SCROLL_FRAMES = 240;
 const VIEWPORT = { width: 1_440, height: 900 };
 
-export interface Reading {
+interface Reading {
   readonly paintMs: number | undefined;
   readonly loadedMs: number | undefined;
   readonly shift: number;
   readonly longTasks: readonly number[];
 }
 
-export interface Frames {
+interface Frames {
   readonly rows: number;
   readonly tookMs: readonly number[];
 }
@@ -70,7 +70,7 @@ export async function loaded(page: Page): Promise<void> {
   await page.evaluate('PROBE.loaded');
 }
 
-export function reading(page: Page): Promise<Reading> {
+function reading(page: Page): Promise<Reading> {
   return page.evaluate<Reading>('PROBE.read()');
 }
 
@@ -94,7 +94,7 @@ async function detach(session: CDPSession): Promise<void> {
   await session.detach();
 }
 
-export function quantile(values: readonly number[], q: number): number {
+function quantile(values: readonly number[], q: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN;
 }

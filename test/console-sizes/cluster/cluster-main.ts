@@ -1,6 +1,7 @@
 /** The process of the simulated cluster: builds its state, then serves the ports of its first node. */
 import { type Clock, sleep } from '@remora/base';
 import type { ApiClient } from './api-client.ts';
+import { divide, inOrder } from './divide.ts';
 import { fill, queue } from './fill.ts';
 import { runLoad } from './load.ts';
 import { Pace } from './pace.ts';
@@ -27,8 +28,12 @@ const WHILE_FILLED: Readonly<Record<string, string>> = {
 };
 /** Small ranges stay as they are. */
 const ALWAYS: Readonly<Record<string, string>> = { 'merges-under-way-max': '0' };
+/** The cluster is founded with a tenth of its ranges, and the others are made of them (divide.ts). */
+const DIVIDED = 10;
 /** Replicas count as spread if no node has more than this times the mean. */
-const SPREAD = 1.5;
+const SPREAD = 2;
+const LEAST = 4;
+const REPLICAS = 3;
 const LOOK_MS = 1_000;
 const TRIES = 60;
 
@@ -36,19 +41,24 @@ export async function serveCluster({ sizes, basePort, perSecond }: ClusterSpec):
   const cluster = new SimCluster();
   const { clients, loop } = cluster;
   const client = (n: number): ApiClient => clients[n % clients.length] as ApiClient;
-  const join = await cluster.found({ borders: borders(sizes), basePort });
+  const all = inOrder(borders(sizes));
+  const join = await cluster.found({ borders: all.filter((_, i) => (i + 1) % DIVIDED === 0), basePort });
   const set = (settings: Readonly<Record<string, string>>) =>
     during(cluster, async () => {
       for (const [name, value] of Object.entries(settings)) await setting(cluster.clock, client(0), name, value);
     });
   await set({ ...WHILE_FILLED, ...ALWAYS });
-  say(`${sizes.ranges} ranges are founded`);
-  const filled = await during(cluster, () => fill(client, sizes));
-  say(`${sizes.locks} locks, ${sizes.sessions} sessions and ${sizes.keys} keys are written`);
+  say('the cluster is founded');
   await join(sizes.nodes - cluster.nodes.length);
   say(`${sizes.nodes} nodes have joined`);
   await spread(cluster, sizes);
-  await set(Object.fromEntries(Object.keys(WHILE_FILLED).map((name) => [name, ''])));
+  // A replica that moves makes the masters give up a split of its range.
+  await set({ scheduling: 'false' });
+  await during(cluster, () => divide(cluster.clock, client(0), all));
+  say(`there are ${sizes.ranges} ranges`);
+  const filled = await during(cluster, () => fill(client, sizes));
+  say(`${sizes.locks} locks, ${sizes.sessions} sessions and ${sizes.keys} keys are written`);
+  await set(Object.fromEntries(['scheduling', ...Object.keys(WHILE_FILLED)].map((name) => [name, ''])));
   queue(client, filled);
   runLoad({ clock: cluster.clock, clients, perSecond, keys: sizes.keys });
   const pace = new Pace(cluster);
@@ -89,7 +99,7 @@ async function setting(clock: Clock, client: ApiClient, name: string, value: str
 /** Waits until the masters have spread the replicas. */
 async function spread(cluster: SimCluster, { ranges, nodes }: Sizes): Promise<void> {
   const { loop } = cluster;
-  const most = Math.max(SPREAD * ((ranges * 3) / nodes), 4);
+  const most = Math.max((SPREAD * ranges * REPLICAS) / (DIVIDED * nodes), LEAST);
   let lookMs = 0;
   let largest = 0;
   await cluster.until(() => {

@@ -4,7 +4,7 @@
  */
 import type { ClusterJson, OperatorsJson, SchedulersJson } from '@remora/gateway/http/json/cluster';
 import type { LiveNowJson, LiveRangeJson, LiveRangesJson, LiveTopic } from '@remora/gateway/http/json/history';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { stream } from '../api/events.ts';
 import { withChanges } from '../logic/live-ranges.ts';
 import { Store } from '../logic/store.ts';
@@ -38,15 +38,34 @@ interface Asked<State, Value> {
   readonly everyMs: number;
 }
 
+/** The stream tells a state as soon as an answer could; asked for as well, all of it would be read twice. */
+const HEAD_START_MS = 1_000;
+
 /** A state that is kept up to date: by the live topic, and by asking for it while that cannot be told. */
 export function useLiveResource<Name extends Topic, Value>(
   topic: Name,
   { of, key, load, everyMs }: Asked<States[Name], Value>,
 ): Resource<Value> {
   const live = useLive(topic);
-  const asked = useResource(key, load, live === undefined ? { everyMs } : {});
-  const data = useMemo(() => (live === undefined ? undefined : of(live)), [live]);
-  return data === undefined ? asked : { ...asked, data, error: undefined };
+  const isAsked = useLasting(live === undefined, HEAD_START_MS);
+  const asked = useResource(isAsked ? key : undefined, load, { everyMs });
+  const told = useMemo(() => (live === undefined ? undefined : of(live)), [live, key]);
+  // While neither is known, the last state stays.
+  const last = useRef<{ readonly key: string; readonly data: Value | undefined }>(undefined);
+  const data = told ?? asked.data ?? (last.current?.key === key ? last.current.data : undefined);
+  last.current = { key, data };
+  return { ...asked, data, error: told === undefined ? asked.error : undefined };
+}
+
+/** Whether something has been true for this long. */
+function useLasting(isTrue: boolean, ms: number): boolean {
+  const [isLong, setLong] = useState(false);
+  useEffect(() => {
+    if (!isTrue) return setLong(false);
+    const timer = setTimeout(() => setLong(true), ms);
+    return () => clearTimeout(timer);
+  }, [isTrue, ms]);
+  return isTrue && isLong;
 }
 
 /** Follows a topic while the caller is on the page. Undefined: there is no live state. */
