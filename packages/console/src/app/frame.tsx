@@ -42,7 +42,13 @@ export function Frame({ showHelp, children }: FrameProps) {
         </a>
         <span class="top-space" />
         <ThemeSwitch />
-        <button type="button" class="button button-bare" aria-label="Keys" title="Keys (?)" onClick={showHelp}>
+        <button
+          type="button"
+          class="button button-bare"
+          aria-label="Keyboard shortcuts"
+          title="Keyboard shortcuts (?)"
+          onClick={showHelp}
+        >
           ?
         </button>
         <User />
