@@ -1,13 +1,20 @@
+import { useEffect, useState } from 'preact/hooks';
 import { connection } from '../api/connection.ts';
 import { clockSpan } from '../logic/format.ts';
 import { useStore } from './hooks.ts';
 import { OtherGateways } from './other-gateways.tsx';
-import { now } from './time.ts';
+
+const TICK_MS = 1_000;
 
 /** Shown while the node that serves the page does not answer: what is lost, and where else to go. */
 export function Lost() {
   const { isUp, lostAt = 0 } = useStore(connection);
-  useStore(now);
+  const [, redraw] = useState(0);
+  useEffect(() => {
+    if (isUp) return;
+    const timer = setInterval(() => redraw((times) => times + 1), TICK_MS);
+    return () => clearInterval(timer);
+  }, [isUp]);
   if (isUp) return null;
   return (
     <div class="lost" role="alert">
