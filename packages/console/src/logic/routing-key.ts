@@ -20,11 +20,10 @@ export function endText(place: string): string {
 /** The forms that are bounds and name nothing. */
 function placeText(place: string): string {
   if (place === 'key:') return 'the first plain key';
-  if (place === 'lock:') return 'the first lock';
+  if (place === 'lock:' || place === 'lock@:') return 'the first lock';
   if (place === 'lease:') return 'the first session';
   const namespace = /^lock@([^:]*):$/.exec(place)?.[1];
-  if (namespace === undefined) return place;
-  return namespace === '' ? 'the locks without a namespace' : `the locks of namespace ${namespace}`;
+  return namespace === undefined ? place : `the locks of namespace ${namespace}`;
 }
 
 /** What one place names, for a link to it. */
@@ -43,9 +42,16 @@ export function namedAt(place: string): Named | undefined {
   return typeof space === 'string' ? { kind: 'lock', namespace: space, name } : undefined;
 }
 
-/** Whether a span has one key and no other. */
-export function isOneKey(from: string, to: string): boolean {
-  return from.startsWith('key:') && to === `${from}\\x00`;
+/** What a span is for people: one key, one lock, one session, or all from one place to another. */
+export function spanText(from: string, to: string): string {
+  return isOne(from, to) ? placeText(from) : `${startText(from)} to ${endText(to)}`;
+}
+
+/** Whether a span has one key, lock or session and no other. The next place is that of the same name and a zero. */
+export function isOne(from: string, to: string): boolean {
+  const lease = /^lease:([0-9a-f]{16})$/.exec(from)?.[1];
+  if (lease !== undefined) return to === `lease:${(BigInt(`0x${lease}`) + 1n).toString(16).padStart(16, '0')}`;
+  return namedAt(from) !== undefined && to === `${from}\\x00`;
 }
 
 /** Undefined: a backslash is not followed by `xNN`. */
