@@ -15,14 +15,20 @@ describe('the progress of a duty', () => {
     expect(dutyProgress({ ...node, ...given })).toMatchObject({ isDone, short });
   });
 
-  test.each([{ duty: 'serving' }, { duty: 'removed' }, { state: 'down', leaders: 0 }])('of %o there is none', (given) => {
-    expect(dutyProgress({ ...node, ...given })).toBeUndefined();
-  });
+  test.each([{ duty: 'serving' }, { duty: 'removed' }, { state: 'down', leaders: 0 }])(
+    'of %o there is none',
+    (given) => {
+      expect(dutyProgress({ ...node, ...given })).toBeUndefined();
+    },
+  );
 });
 
 test('a stop disturbs clients of a gateway, and the masters that it leads', () => {
   expect(disturbances({ isGateway: false, leadsMasters: false, requestsPerS: 5 })).toEqual([]);
   const both = disturbances({ isGateway: true, leadsMasters: true, requestsPerS: 120 });
-  expect(both).toEqual([expect.stringContaining('120 requests per second'), expect.stringContaining('leads the masters')]);
+  expect(both).toEqual([
+    expect.stringContaining('120 requests per second'),
+    expect.stringContaining('leads the masters'),
+  ]);
   expect(disturbances({ isGateway: true, leadsMasters: false, requestsPerS: undefined })[0]).not.toContain('second');
 });

@@ -8,7 +8,10 @@ describe('what a place names', () => {
     { place: 'lock:orders/42', named: { kind: 'lock', namespace: 'default', name: 'orders/42' } },
     { place: 'lock@jo\\x3abs:a:b', named: { kind: 'lock', namespace: 'jo:bs', name: 'a:b' } },
     { place: 'lock@:a', named: { kind: 'lock', namespace: '', name: 'a' } },
-    ...['-', 'key:', 'lock:', 'lock@jobs:', 'lease:5f3a', 'raw:0901', 'key:a\\q'].map((place) => ({ place, named: undefined })),
+    ...['-', 'key:', 'lock:', 'lock@jobs:', 'lease:5f3a', 'raw:0901', 'key:a\\q'].map((place) => ({
+      place,
+      named: undefined,
+    })),
   ])('$place', ({ place, named }) => {
     expect(namedAt(place)).toEqual(named);
   });

@@ -30,8 +30,8 @@ export function get<Answer>(path: string, query: Parameters = {}, signal?: Abort
 }
 
 /**
- * @throws {ApiError} the error of the API. If no answer came: `UNREACHABLE` for what only reads, `UNKNOWN_OUTCOME` for a
- *   change. While the connection is lost, changes are not sent (`UNREACHABLE`).
+ * @throws {ApiError} the error of the API. If no answer came: `UNREACHABLE` for what only reads, `UNKNOWN_OUTCOME` for
+ *   a change. While the connection is lost, changes are not sent (`UNREACHABLE`).
  */
 export async function call<Answer>(method: Method, path: string, options: CallOptions = {}): Promise<Answer> {
   const response = await send(method, path, options);

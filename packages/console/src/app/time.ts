@@ -1,4 +1,7 @@
-/** The time of the cluster, as far as answers told it, ticking once a second while the tab is visible and the node answers. */
+/**
+ * The time of the cluster, as far as answers told it. It ticks once a second while the tab is visible and the node
+ * answers.
+ */
 import { connection } from '../api/connection.ts';
 import { Store } from '../logic/store.ts';
 

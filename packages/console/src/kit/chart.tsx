@@ -8,7 +8,10 @@ import { LINES_MAX, type Line } from '../logic/line-choice.ts';
 
 interface ChartProps {
   readonly title: string;
-  /** Ms since 1970, at least one. The same array stands for the same times, and those of `lines` likewise: it is drawn once. */
+  /**
+   * Ms since 1970, at least one. The same array stands for the same times, and those of `lines` likewise: it is drawn
+   * once.
+   */
   readonly times: readonly number[];
   readonly lines: readonly Line[];
   readonly unit: (value: number) => string;

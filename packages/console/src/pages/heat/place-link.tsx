@@ -21,6 +21,7 @@ export function SpanLink({ from, to }: SpanLinkProps) {
 function addressOfSpan(from: string, to: string): string {
   if (!isOne(from, to)) return addressOf('heat', { start: from, end: to });
   const named = namedAt(from);
-  if (named === undefined) return addressOf('sessions', { search: `${from.slice('lease:'.length).replace(/^0+/, '')}.` });
+  if (named === undefined)
+    return addressOf('sessions', { search: `${from.slice('lease:'.length).replace(/^0+/, '')}.` });
   return named.kind === 'key' ? keyAddress(named.key) : lockAddress(named);
 }

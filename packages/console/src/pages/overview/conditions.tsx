@@ -1,8 +1,8 @@
 import type { ConditionJson, NodeJson } from '@remora/gateway/http/json/cluster';
+import { nodeName } from '../../app/cluster-hook.ts';
 import { State } from '../../kit/badge.tsx';
 import { Card } from '../../kit/page.tsx';
 import { Text } from '../../kit/text.tsx';
-import { nodeName } from '../../app/cluster-hook.ts';
 import { advicePieces } from '../../logic/advice.ts';
 import { counted } from '../../logic/format.ts';
 import { NodeLink, RangeLink } from '../nodes/node-link.tsx';

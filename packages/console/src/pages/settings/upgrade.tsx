@@ -31,7 +31,12 @@ export function Upgrade() {
                 </ul>
               </Note>
             )}
-            <Table label="Versions of the nodes" columns={COLUMNS} rows={[...nodes].sort((a, b) => a.id - b.id)} keyOf={({ id }) => id} />
+            <Table
+              label="Versions of the nodes"
+              columns={COLUMNS}
+              rows={[...nodes].sort((a, b) => a.id - b.id)}
+              keyOf={({ id }) => id}
+            />
           </>
         )}
       </Loaded>
@@ -46,7 +51,8 @@ const COLUMNS: readonly Column<NodeVersions>[] = [
   {
     title: 'Supports versions',
     isMinor: true,
-    cell: ({ canWriteFrom, canWriteTo }) => (canWriteFrom === '' ? 'unknown' : rangeOfVersions(canWriteFrom, canWriteTo)),
+    cell: ({ canWriteFrom, canWriteTo }) =>
+      canWriteFrom === '' ? 'unknown' : rangeOfVersions(canWriteFrom, canWriteTo),
   },
   { title: 'Version it uses', isMinor: true, cell: ({ knows }) => (knows === '' ? 'unknown' : knows) },
 ];

@@ -77,8 +77,6 @@ class LeaderCountRound {
     if (counts.length < 2) return 'fewer than two nodes are eligible';
     const [least, most] = [Math.min(...counts), Math.max(...counts)];
     const spread = spreadText(least, most, 'leaders');
-    return most - least < this.#gap
-      ? `${spread}; ${BALANCED}`
-      : `${spread}; no transfer improves the balance now`;
+    return most - least < this.#gap ? `${spread}; ${BALANCED}` : `${spread}; no transfer improves the balance now`;
   }
 }

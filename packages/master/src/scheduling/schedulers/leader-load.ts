@@ -128,8 +128,6 @@ class LeaderLoadRound {
     if (loads.length < 2) return 'fewer than two nodes are eligible';
     const [least, most] = [Math.min(...loads), Math.max(...loads)];
     const spread = spreadText(least, most, 'requests per second');
-    return most - least < this.#gap
-      ? `${spread}; ${BALANCED}`
-      : `${spread}; no transfer improves the balance now`;
+    return most - least < this.#gap ? `${spread}; ${BALANCED}` : `${spread}; no transfer improves the balance now`;
   }
 }
