@@ -67,6 +67,7 @@ describeWith(missingChromium, 'the pages of the console', () => {
     await tab.picture('console-overview');
     for (const key of ['g', 'l']) await keyboard.press(key);
     await tab.title('Locks');
+    await tab.hasFocus('main');
     await keyboard.press('/');
     await keyboard.type('orders');
     await tab.page.waitForURL(/search=orders/);
@@ -79,6 +80,10 @@ describeWith(missingChromium, 'the pages of the console', () => {
 
     await tab.go('keys');
     await tab.button('New key').focus();
+    await keyboard.press('Enter');
+    await tab.page.locator('dialog[open]').waitFor();
+    await keyboard.press('Escape');
+    await tab.hasFocus('button:text-is("New key")');
     await keyboard.press('Enter');
     await tab.page.locator('dialog[open]').waitFor();
     await keyboard.type('by/keyboard');
