@@ -166,6 +166,8 @@ describeWith(missingChromium, 'the console, of ranges and nodes', () => {
 
   test('a node that is gone is removed', async () => {
     await world.cluster.node(4).end('SIGTERM');
+    // It may have led the masters.
+    await eventually('the masters answer', async () => (await world.cli('admin', 'nodes')).includes('n4'));
     await tab.go(`nodes?node=${joined}`);
     await tab.act(tab.button('Remove'), { 'Type n4 to confirm': 'n4' }, /is removed/);
     await eventually('it is no node of the cluster any more', async () => {

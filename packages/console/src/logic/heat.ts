@@ -23,7 +23,7 @@ export function columnAt(matrix: Matrix, share: number): number {
 }
 
 /** Undefined: there is no such minute or column. */
-export function cellOf({ times, borders, values }: Matrix, line: number, column: number): Cell | undefined {
+function cellOf({ times, borders, values }: Matrix, line: number, column: number): Cell | undefined {
   const [time, from, to] = [times[line], borders[column], borders[column + 1]];
   if (time === undefined || from === undefined || to === undefined) return undefined;
   return { time, from, to, value: values[line]?.[column] ?? 0 };
