@@ -1,14 +1,18 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { call, get } from '../src/api/client.ts';
 import { connection } from '../src/api/connection.ts';
 
 describe('a call without an answer', () => {
   const fetched = vi.fn(() => Promise.reject(new TypeError('connection refused')));
-  vi.stubGlobal('fetch', fetched);
-  vi.useFakeTimers();
+  beforeEach(() => {
+    vi.stubGlobal('fetch', fetched);
+    vi.useFakeTimers();
+  });
   afterEach(() => {
     connection.set({ isUp: true, again: 0 });
     fetched.mockClear();
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
   });
 
   test('that reads has changed nothing', async () => {
