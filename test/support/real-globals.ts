@@ -1,4 +1,4 @@
-/** Tests share a process (vitest.config.ts): whatever a file has replaced, timers for example, is real for the next one. */
+/** Tests share a process (vitest.config.ts): what a file has replaced, as timers, is real for the next one. */
 import { afterAll, vi } from 'vitest';
 
 afterAll(() => {
