@@ -43,6 +43,7 @@ export default defineConfig({
           maxWorkers: '100%',
           // Nothing here changes what modules share: they are loaded once for all files that a process runs.
           isolate: false,
+          setupFiles: ['test/support/real-globals.ts'],
           execArgv: SIMULATING,
           include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: [NO_PACKAGES, LONG, ...SYSTEM],

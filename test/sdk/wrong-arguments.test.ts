@@ -394,6 +394,7 @@ const KIND_OF_OPTION: Record<string, Kind> = {
   ...{ interval: 'duration', timeout: 'duration', failures: 'count', initial: 'duration', max: 'duration' },
   ...{ attempts: 'count', prefix: 'name', after: 'name', limit: 'count', incarnation: 'count', id: 'lease' },
   ...{ keys: 'flag', namesMax: 'count', name: 'name', version: 'count', revision: 'count', serializable: 'flag' },
+  upToVersion: 'count',
   ...{ keysOnly: 'flag', countOnly: 'flag', sort: 'fence', order: 'one', fence: 'fence', lease: 'lease' },
   ...{ prevKv: 'flag', compare: 'list', success: 'list', failure: 'list', key: 'selector', target: 'one', is: 'one' },
   ...{ than: 'count', held: 'fence', put: 'name', delete: 'selector', get: 'selector', pageBytes: 'count' },

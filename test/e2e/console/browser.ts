@@ -82,6 +82,14 @@ export class Tab {
     await this.page.getByText(text).first().waitFor();
   }
 
+  /** Waits until the focus is on this element, and on nothing within it. */
+  async hasFocus(selector: string): Promise<void> {
+    const element = this.page.locator(selector).first();
+    await eventually(`${selector} has the focus`, () =>
+      element.evaluate((found) => found === found.ownerDocument.activeElement),
+    );
+  }
+
   button(name: string): Locator {
     return this.page.getByRole('button', { name, exact: true });
   }

@@ -67,18 +67,23 @@ describeWith(missingChromium, 'the pages of the console', () => {
     await tab.picture('console-overview');
     for (const key of ['g', 'l']) await keyboard.press(key);
     await tab.title('Locks');
+    await tab.hasFocus('main');
     await keyboard.press('/');
     await keyboard.type('orders');
     await tab.page.waitForURL(/search=orders/);
     await keyboard.press('Escape');
     await keyboard.press('?');
-    await tab.page.getByRole('heading', { name: 'Keys' }).waitFor();
+    await tab.page.getByRole('heading', { name: 'Keyboard shortcuts' }).waitFor();
     await keyboard.press('Escape');
     await tab.page.goBack();
     await tab.title('Overview');
 
     await tab.go('keys');
     await tab.button('New key').focus();
+    await keyboard.press('Enter');
+    await tab.page.locator('dialog[open]').waitFor();
+    await keyboard.press('Escape');
+    await tab.hasFocus('button:text-is("New key")');
     await keyboard.press('Enter');
     await tab.page.locator('dialog[open]').waitFor();
     await keyboard.type('by/keyboard');

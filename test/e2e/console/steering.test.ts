@@ -146,23 +146,28 @@ describeWith(missingChromium, 'the console, of ranges and nodes', () => {
   });
 
   test('when the node that serves the page dies, the page says so, links to the others, and goes on with it', async () => {
-    await tab.go('');
-    await tab.page.locator('tbody tr').nth(2).waitFor();
+    // Any page knows the gateways, not only those about nodes.
+    const known = tab.page.waitForResponse(/\/v1\/cluster$/);
+    await tab.go('locks?name=orders%2F42');
+    await (await known).finished();
     world.cluster.kill(1, 'SIGKILL');
     const banner = tab.page.locator('.lost');
     await banner.waitFor();
     const link = banner.getByRole('link', { name: 'n2' });
-    expect(await link.getAttribute('href')).toBe(`http://${world.cluster.node(2).http}/console/`);
+    expect(await link.getAttribute('href')).toBe(`http://${world.cluster.node(2).http}/console/locks?name=orders%2F42`);
     await tab.picture('console-lost');
     await world.cluster.node(1).end('SIGKILL');
     world.cluster.node(1).start();
     await world.cluster.node(1).untilReady();
     await banner.waitFor({ state: 'detached' });
+    await tab.go('nodes');
     await tab.page.locator('tr', { hasText: 'n1' }).locator('.badge', { hasText: 'up' }).waitFor();
   });
 
   test('a node that is gone is removed', async () => {
     await world.cluster.node(4).end('SIGTERM');
+    // It may have led the masters.
+    await eventually('the masters answer', async () => (await world.cli('admin', 'nodes')).includes('n4'));
     await tab.go(`nodes?node=${joined}`);
     await tab.act(tab.button('Remove'), { 'Type n4 to confirm': 'n4' }, /is removed/);
     await eventually('it is no node of the cluster any more', async () => {

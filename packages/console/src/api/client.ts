@@ -1,7 +1,7 @@
 /** Calls of the HTTP API of the node that serves this page. */
 import { type Parameters, searchOf } from '../logic/location.ts';
-import { answered, unanswered } from './connection.ts';
-import { ApiError, errorOf, UNREACHABLE } from './errors.ts';
+import { answered, connection, unanswered } from './connection.ts';
+import { ApiError, errorOf, UNKNOWN_OUTCOME, UNREACHABLE } from './errors.ts';
 
 const TIMEOUT_MS = 20_000;
 /** Cross-site requests cannot set a header, so this one shows that the request is from this page. */
@@ -14,6 +14,8 @@ interface CallOptions {
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number;
+  /** Whether the request changes something. Default: all but `GET` do. */
+  readonly changes?: boolean;
 }
 
 const listeners: { loggedOut(): void } = { loggedOut() {} };
@@ -28,12 +30,13 @@ export function get<Answer>(path: string, query: Parameters = {}, signal?: Abort
 }
 
 /**
- * @throws {ApiError} the error of the API; `UNREACHABLE` if no answer came.
+ * @throws {ApiError} the error of the API. If no answer came: `UNREACHABLE` for what only reads, `UNKNOWN_OUTCOME` for
+ *   a change. While the connection is lost, changes are not sent (`UNREACHABLE`).
  */
 export async function call<Answer>(method: Method, path: string, options: CallOptions = {}): Promise<Answer> {
   const response = await send(method, path, options);
   const text = await response.text().catch(() => {
-    throw unreachable();
+    throw withoutAnswer(options.changes ?? method !== 'GET');
   });
   if (response.ok) return (text === '' ? undefined : parsed(text)) as Answer;
   const error = errorOf(response.status, parsed(text));
@@ -43,9 +46,12 @@ export async function call<Answer>(method: Method, path: string, options: CallOp
 
 /** The same for an answer that is not JSON. */
 export async function send(method: Method, path: string, options: CallOptions = {}): Promise<Response> {
-  const { query = {}, body, signal, timeoutMs = TIMEOUT_MS } = options;
+  const { query = {}, body, signal, timeoutMs = TIMEOUT_MS, changes = method !== 'GET' } = options;
   const limit = AbortSignal.timeout(timeoutMs);
   const isText = typeof body === 'string';
+  if (changes && !connection.get().isUp) {
+    throw new ApiError(0, UNREACHABLE, 'the node that serves this page does not answer, so the change was not sent');
+  }
   try {
     const response = await fetch(`${path}${searchOf(query)}`, {
       method,
@@ -63,12 +69,17 @@ export async function send(method: Method, path: string, options: CallOptions = 
   } catch (cause) {
     if (signal?.aborted) throw cause;
     if (!limit.aborted) unanswered();
-    throw limit.aborted ? new ApiError(0, 'DEADLINE_EXCEEDED', 'the node did not answer in time') : unreachable();
+    throw withoutAnswer(changes, limit.aborted);
   }
 }
 
-function unreachable(): ApiError {
-  return new ApiError(0, UNREACHABLE, 'the node that serves this page does not answer');
+function withoutAnswer(changes: boolean, isLate = false): ApiError {
+  if (changes) {
+    return new ApiError(0, UNKNOWN_OUTCOME, 'the node that serves this page did not answer this change');
+  }
+  return isLate
+    ? new ApiError(0, 'DEADLINE_EXCEEDED', 'the node did not answer in time')
+    : new ApiError(0, UNREACHABLE, 'the node that serves this page does not answer');
 }
 
 function parsed(text: string): unknown {

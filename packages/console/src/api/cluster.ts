@@ -14,6 +14,7 @@ import type {
 } from '@remora/gateway/http/json/cluster';
 import type { ActivityJson, HeatJson, HeatMeasure } from '@remora/gateway/http/json/history';
 import { percentEncoded } from '../logic/bytes.ts';
+import { totalOf } from '../logic/heat.ts';
 import { call, get } from './client.ts';
 
 const RANGES_PAGE = 500;
@@ -41,6 +42,16 @@ const HEAT_COLUMNS = 512;
 
 export function heat(query: HeatQuery, signal: AbortSignal): Promise<HeatJson> {
   return get('/v1/cluster/heat', { ...query, columns: HEAT_COLUMNS }, signal);
+}
+
+const BUSY_MINUTES = 10;
+
+/** Whether keys are read or written more in the last minutes. */
+export async function busierMeasure(signal: AbortSignal): Promise<HeatMeasure> {
+  const query = { minutes: BUSY_MINUTES, start: '', end: '', columns: 1 };
+  const of = (what: HeatMeasure): Promise<HeatJson> => get('/v1/cluster/heat', { ...query, what }, signal);
+  const [reads, writes] = await Promise.all([of('reads'), of('writes')]);
+  return totalOf(writes) > totalOf(reads) ? 'writes' : 'reads';
 }
 
 export async function ranges(signal: AbortSignal): Promise<readonly RangeJson[]> {

@@ -17,8 +17,11 @@ export class ApiError extends Error {
   }
 }
 
-/** No answer came: the node is down, or the network. */
+/** The node is down, or the network, and nothing was changed: the request only reads, or was not sent. */
 export const UNREACHABLE = 'UNREACHABLE';
+
+/** The request may have arrived, and its answer did not: whether the change was made is not known. */
+export const UNKNOWN_OUTCOME = 'UNKNOWN_OUTCOME';
 
 export function errorOf(status: number, body: unknown): ApiError {
   const { error } = (typeof body === 'object' && body !== null ? body : {}) as ErrorBody;
@@ -32,7 +35,7 @@ function codeOf(status: number): string {
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
-  UNREACHABLE: 'The node does not answer. The page continues when it is back; the other gateways are listed above.',
+  UNREACHABLE: 'Nothing was changed. Try again when the node is back, or use another gateway.',
   UNAVAILABLE: 'Nothing was changed. Try again in a few seconds; Overview shows what is wrong with the cluster.',
   UNAUTHENTICATED: 'Log in, then try again.',
   PERMISSION_DENIED: 'Ask an administrator for this permission, or log in as another user.',
@@ -43,7 +46,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   COMPACTED: 'This revision is deleted. Read the present state.',
   LOCK_NOT_HELD: 'The lock is free already. Reload to see the present state.',
   SESSION_EXPIRED: 'The session has ended already, and its locks are released.',
-  KEY_CHANGED: 'Somebody else changed the key meanwhile. Compare both values, then write again.',
+  KEY_CHANGED: 'Somebody else has changed the key since you loaded it. Look at the present value, then decide.',
   INTERNAL: 'This is a defect. Please report it with the log of the node.',
   NOT_FOUND: 'It may be deleted, or this node may run an older release.',
 };

@@ -57,7 +57,7 @@ export function revokePermission(role: string, permission: PermissionJson): Prom
 
 /** Answers as if authentication were on. */
 export function can(user: string, permission: PermissionJson): Promise<CanJson> {
-  return call('POST', '/v1/can', { body: { user, ...permission } });
+  return call('POST', '/v1/can', { body: { user, ...permission }, changes: false });
 }
 
 export function audit(node: number, before: number | undefined, signal: AbortSignal): Promise<AuditJson> {

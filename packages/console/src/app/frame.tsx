@@ -6,6 +6,7 @@ import { Text } from '../kit/text.tsx';
 import { announce, Toasts } from '../kit/toast.tsx';
 import { addressOf } from '../logic/location.ts';
 import { PAGES } from '../pages/registry.ts';
+import { useGateways } from './gateways-hook.ts';
 import { useStore } from './hooks.ts';
 import { Lost } from './lost.tsx';
 import { place } from './router.ts';
@@ -22,6 +23,7 @@ export function Frame({ showHelp, children }: FrameProps) {
   const [isOpen, setOpen] = useState(false);
   const { page } = useStore(place);
   useEffect(() => setOpen(false), [page]);
+  useGateways();
   return (
     <div class="frame">
       <a class="skip" href="#main">
@@ -42,7 +44,13 @@ export function Frame({ showHelp, children }: FrameProps) {
         </a>
         <span class="top-space" />
         <ThemeSwitch />
-        <button type="button" class="button button-bare" aria-label="Keys" title="Keys (?)" onClick={showHelp}>
+        <button
+          type="button"
+          class="button button-bare"
+          aria-label="Keyboard shortcuts"
+          title="Keyboard shortcuts (?)"
+          onClick={showHelp}
+        >
           ?
         </button>
         <User />

@@ -2,8 +2,14 @@
  * The live states of the cluster: one stream for the whole page, with the topics that its parts follow. Each gateway
  * reads a topic once for all of its listeners, so an open console costs the cluster little.
  */
-import type { ClusterJson, OperatorsJson, SchedulersJson } from '@remora/gateway/http/json/cluster';
-import type { LiveNowJson, LiveRangeJson, LiveRangesJson, LiveTopic } from '@remora/gateway/http/json/history';
+import type { OperatorsJson, SchedulersJson } from '@remora/gateway/http/json/cluster';
+import type {
+  LiveNowJson,
+  LiveOverviewJson,
+  LiveRangeJson,
+  LiveRangesJson,
+  LiveTopic,
+} from '@remora/gateway/http/json/history';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { stream } from '../api/events.ts';
 import { withChanges } from '../logic/live-ranges.ts';
@@ -11,7 +17,7 @@ import { Store } from '../logic/store.ts';
 import { type Resource, useResource, useStore } from './hooks.ts';
 
 interface States {
-  readonly overview: ClusterJson;
+  readonly overview: LiveOverviewJson;
   readonly operators: OperatorsJson;
   readonly schedulers: SchedulersJson;
   readonly now: LiveNowJson;

@@ -38,12 +38,18 @@ export function startShortcuts(showHelp: () => void): void {
     if (event.timeStamp - goAt < SEQUENCE_MS && page !== undefined) {
       goAt = Number.NEGATIVE_INFINITY;
       event.preventDefault();
-      return go(page);
+      go(page);
+      return focusPage();
     }
     goAt = event.key === 'g' ? event.timeStamp : Number.NEGATIVE_INFINITY;
     if (event.key === '/') focusSearch(event);
     if (event.key === '?') showHelp();
   });
+}
+
+/** A page that was opened by keys is read from its beginning. */
+function focusPage(): void {
+  document.getElementById('main')?.focus({ preventScroll: true });
 }
 
 function focusSearch(event: KeyboardEvent): void {

@@ -1,4 +1,8 @@
-/** The time of the cluster, as far as answers told it, ticking once a second while the tab is visible. */
+/**
+ * The time of the cluster, as far as answers told it. It ticks once a second while the tab is visible and the node
+ * answers.
+ */
+import { connection } from '../api/connection.ts';
 import { Store } from '../logic/store.ts';
 
 const TICK_MS = 1_000;
@@ -22,6 +26,7 @@ export function clusterNow(): number {
 
 export function startTicking(): void {
   setInterval(() => {
-    if (!document.hidden) now.set(clusterNow());
+    // What is shown while the connection is lost is the last answer: its durations stand still with it.
+    if (!document.hidden && connection.get().isUp) now.set(clusterNow());
   }, TICK_MS);
 }

@@ -1,6 +1,9 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
-import { messageOf } from '../api/errors.ts';
+import { useEffect, useState } from 'preact/hooks';
+import { connection } from '../api/connection.ts';
+import { ApiError, messageOf, UNREACHABLE } from '../api/errors.ts';
+import { useStore } from '../app/hooks.ts';
+import { OtherGateways } from '../app/other-gateways.tsx';
 import type { Word } from '../logic/shell.ts';
 import { Command } from './command.tsx';
 import { Dialog } from './dialog.tsx';
@@ -74,6 +77,9 @@ export function ActionDialog(props: ActionProps & { close(): void }) {
   const [error, setError] = useState<unknown>();
   const [isRunning, setRunning] = useState(false);
   const problems = problemsOf(fields, values);
+  const { isUp, again } = useStore(connection);
+  // The node answers again, and what was not sent can be tried again.
+  useEffect(() => setError((before: unknown) => (isUnreachable(before) ? undefined : before)), [again]);
   const isReady = problems.size === 0 && (confirmation === undefined || typed === confirmation);
 
   const run = async (): Promise<void> => {
@@ -115,6 +121,7 @@ export function ActionDialog(props: ActionProps & { close(): void }) {
         )}
         <Command words={props.command(values)} />
         {error !== undefined && <ErrorNote error={error} />}
+        {!isUp && <OtherGateways />}
         <footer class="dialog-foot">
           <button type="button" class="button" onClick={close}>
             Cancel
@@ -130,6 +137,10 @@ export function ActionDialog(props: ActionProps & { close(): void }) {
       </form>
     </Dialog>
   );
+}
+
+function isUnreachable(error: unknown): boolean {
+  return error instanceof ApiError && error.code === UNREACHABLE;
 }
 
 interface ActionInputProps {

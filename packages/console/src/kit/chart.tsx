@@ -3,12 +3,15 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { useStore } from '../app/hooks.ts';
 import { isDark } from '../app/theme.ts';
-import { absolute } from '../logic/format.ts';
+import { minuteOfDay } from '../logic/format.ts';
 import { LINES_MAX, type Line } from '../logic/line-choice.ts';
 
 interface ChartProps {
   readonly title: string;
-  /** Ms since 1970. The same array stands for the same times, and those of `lines` likewise: it is drawn once. */
+  /**
+   * Ms since 1970, at least one. The same array stands for the same times, and those of `lines` likewise: it is drawn
+   * once.
+   */
   readonly times: readonly number[];
   readonly lines: readonly Line[];
   readonly unit: (value: number) => string;
@@ -78,10 +81,6 @@ function isShort(plot: uPlot, line: number): boolean {
   return known.length < 3;
 }
 
-function timeOfDay(seconds: number): string {
-  return absolute(seconds * 1_000).slice(11, 16);
-}
-
 function lastOf(values: readonly (number | null)[]): number {
   return values.findLast((value) => value !== null) ?? Number.NaN;
 }
@@ -107,7 +106,7 @@ function optionsOf(element: HTMLElement, names: readonly string[], unit: (value:
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
-      { ...axis, space: 70, values: (_, ticks) => ticks.map(timeOfDay) },
+      { ...axis, space: 70, values: (_, ticks) => ticks.map((seconds) => minuteOfDay(seconds * 1_000)) },
       { ...axis, size: 62, space: 36, values: (_, ticks) => ticks.map(unit) },
     ],
     series: [

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 interface DialogProps {
   readonly title: string;
@@ -8,14 +8,17 @@ interface DialogProps {
   readonly children: ComponentChildren;
 }
 
-/** A modal dialog. The browser keeps the focus inside, closes it with Escape, and returns the focus afterwards. */
+/** A modal dialog. The browser keeps the focus inside; afterwards, the focus returns to what had it before. */
 export function Dialog({ title, isWide = false, close, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
-    const dialog = element.current;
-    dialog?.showModal();
-    return () => dialog?.close();
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    element.current?.showModal();
+    return () => {
+      // The browser returns the focus when a dialog is closed, but this one is taken out of the document.
+      setTimeout(() => focusAgain(before), 0);
+    };
   }, []);
   return (
     <dialog
@@ -36,4 +39,12 @@ export function Dialog({ title, isWide = false, close, children }: DialogProps) 
       {children}
     </dialog>
   );
+}
+
+/** The opener may be gone: an action can remove its own button. */
+function focusAgain(before: Element | null): void {
+  if (document.querySelector('dialog[open]') !== null) return;
+  const isThere = before instanceof HTMLElement && before.isConnected && before !== document.body;
+  const next = isThere ? before : document.getElementById('main');
+  next?.focus({ preventScroll: true });
 }

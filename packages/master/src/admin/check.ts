@@ -169,7 +169,7 @@ function* nodes({ nodes, unheard, reported }: CheckInput): Generator<HealthCondi
     const { nodeId, name } = descriptor;
     if (duty === 'removed') continue;
     if (duty !== 'serving') {
-      const text = `node ${nodeId} (${name}) accepts nothing new and transfers its leaders away: its duty is ${duty}`;
+      const text = `node ${nodeId} (${name}) ${DUTY_TEXTS[duty]}`;
       yield healthCondition('draining', { nodeId }, text);
     }
     if (unheard(nodeId)) missing.push(`${nodeId} (${name})`);
@@ -188,6 +188,12 @@ function* nodes({ nodes, unheard, reported }: CheckInput): Generator<HealthCondi
   const text = `the masters' leader is new, and has not heard from node ${missing.join(', ')} yet`;
   yield healthCondition('notInformed', {}, text); // CK1
 }
+
+const DUTY_TEXTS = {
+  draining: 'is draining: it transfers its leaders to other nodes and accepts no new leaders or replicas',
+  maintenance: 'is in maintenance: it leads no ranges, and its replicas are not replaced while it is down',
+  decommissioning: 'is being decommissioned: its replicas move to other nodes',
+} as const;
 
 /** Replicas that are no longer needed and have asked: their nodes were notified, and still have them. */
 function* orphans({ held, ranges, nodes, mergedInto }: CheckInput): Generator<HealthCondition> {

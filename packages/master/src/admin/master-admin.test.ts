@@ -306,7 +306,7 @@ describe('the check', () => {
       given: (bed) => {
         bed.silent = [3];
       },
-      expect: ['warning silentReplica 2 3', 'warning silentNode 0 3'],
+      expect: ['warning silentNode 0 3', 'warning silentReplica 2 3'],
     },
     {
       name: 'a majority that is silent, the leader among them',
@@ -315,10 +315,10 @@ describe('the check', () => {
       },
       expect: [
         'critical quorumLost 2 0',
-        'warning silentReplica 2 1',
-        'warning silentReplica 2 2',
         'warning silentNode 0 1',
         'warning silentNode 0 2',
+        'warning silentReplica 2 1',
+        'warning silentReplica 2 2',
       ],
     },
     {
@@ -393,14 +393,14 @@ describe('the check', () => {
         bed.said.set(3, [full(3)]);
         bed.states.set(3, 'down');
       },
-      expect: ['critical diskReserve 0 2', 'warning silentReplica 2 3', 'warning silentNode 0 3'],
+      expect: ['critical diskReserve 0 2', 'warning silentNode 0 3', 'warning silentReplica 2 3'],
     },
     {
       name: 'no leader in a node that said that it leads and is not heard any more',
       given: (bed) => {
         bed.states.set(1, 'suspect');
       },
-      expect: ['critical noLeader 2 0', 'warning silentReplica 2 1', 'warning silentNode 0 1'],
+      expect: ['critical noLeader 2 0', 'warning silentNode 0 1', 'warning silentReplica 2 1'],
     },
     {
       name: 'nothing but its own newness, where it has not heard from nodes because it is new',

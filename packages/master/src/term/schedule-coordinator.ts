@@ -5,8 +5,8 @@
  * CC1. A new leader knows only the descriptors of ranges and nodes. It looks for problems and improvements only once it
  *      has heard of every node and every range, or has waited long enough for them: it does not repair what it has
  *      merely not heard of yet.
- * CC2. Only decisions by people are replicated, and for people what has ended (operator-history.ts). The next leader finds
- *      unfinished work of its predecessor in the reports of the ranges (scheduling/range-check.ts).
+ * CC2. Only decisions by people are replicated, and for people what has ended (operator-history.ts). The next leader
+ *      finds unfinished work of its predecessor in the reports of the ranges (scheduling/range-check.ts).
  * CC3. Ranges that were merged away are forgotten before the range that took over their keys is examined.
  * CC4. A decision by people about a node's duty is not undone by one that was made on an earlier state: while such a
  *      change is not applied, no window is ended, and no change is considered done already.

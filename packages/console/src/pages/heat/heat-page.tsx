@@ -1,16 +1,21 @@
 import type { HeatMeasure } from '@remora/gateway/http/json/history';
 import { useState } from 'preact/hooks';
-import { heat } from '../../api/cluster.ts';
+import { busierMeasure, heat } from '../../api/cluster.ts';
+import { useCluster } from '../../app/cluster-hook.ts';
 import { useResource } from '../../app/hooks.ts';
 import { go } from '../../app/router.ts';
 import { Command } from '../../kit/command.tsx';
 import { Choice } from '../../kit/form.tsx';
 import { Card, Page } from '../../kit/page.tsx';
-import { Empty, Loaded } from '../../kit/states.tsx';
+import { Empty, Loaded, Loading } from '../../kit/states.tsx';
 import { Text } from '../../kit/text.tsx';
+import type { Cell } from '../../logic/heat.ts';
 import { numberOf, type Query, textOf } from '../../logic/location.ts';
+import { spanText } from '../../logic/routing-key.ts';
+import { RecordedSince } from '../overview/recorded-since.tsx';
 import type { PageProps } from '../page-props.ts';
-import { type Cell, HeatMap } from './heat-map.tsx';
+import { HeatMap } from './heat-map.tsx';
+import { HottestTable } from './hottest-table.tsx';
 import { SelectedCell } from './selected-cell.tsx';
 
 /** The cluster counts in minutes. */
@@ -31,8 +36,25 @@ const SPANS = [
 
 /** The key visualizer: which keys were used when. */
 export function HeatPage({ query }: PageProps) {
-  const asked = askedOf(query);
-  const { what, minutes, start, end } = asked;
+  const named = measureOf(query);
+  const busier = useResource(named === undefined ? 'busier' : undefined, busierMeasure);
+  // Without an answer, the page of the error shows why.
+  const what = named ?? busier.data ?? (busier.error === undefined ? undefined : 'reads');
+  return what === undefined ? <Waiting /> : <HeatOf query={query} what={what} />;
+}
+
+function Waiting() {
+  return (
+    <Page title="Key heat">
+      <Loading lines={12} />
+    </Page>
+  );
+}
+
+function HeatOf({ query, what }: PageProps & { readonly what: HeatMeasure }) {
+  const asked = askedOf(query, what);
+  const cluster = useCluster();
+  const { minutes, start, end } = asked;
   const state = useResource(JSON.stringify(asked), (signal) => heat(asked, signal), { everyMs: EVERY_MS });
   const [selected, setSelected] = useState<Cell>();
   const change = (next: Partial<typeof asked>): void => {
@@ -57,7 +79,7 @@ export function HeatPage({ query }: PageProps) {
         )}
         {isZoomed && (
           <span class="muted">
-            <Text value={start || '-'} max={60} /> to <Text value={end || '-'} max={60} />
+            <Text value={spanText(start, end)} max={120} />
           </span>
         )}
       </div>
@@ -65,18 +87,31 @@ export function HeatPage({ query }: PageProps) {
         <Loaded of={state} lines={12}>
           {(matrix) =>
             matrix.times.length === 0 ? (
-              <Empty title="Nothing is recorded yet.">
-                <p>The first minute appears when it is over. The leader of the masters keeps six hours.</p>
+              <Empty title="No minute is recorded yet.">
+                <p>
+                  <RecordedSince cluster={cluster.data} /> The first minute appears when it is over. The leader keeps
+                  six hours.
+                </p>
               </Empty>
             ) : (
-              <HeatMap matrix={matrix} select={setSelected} zoom={(from, to) => change({ start: from, end: to })} />
+              <HeatMap
+                matrix={matrix}
+                selected={selected}
+                select={setSelected}
+                zoom={(from, to) => change({ start: from, end: to })}
+              />
             )
           }
         </Loaded>
       </Card>
-      {selected !== undefined && (
-        <SelectedCell cell={selected} what={what} zoom={() => change({ start: selected.from, end: selected.to })} />
+      {selected !== undefined && state.data !== undefined && (
+        <SelectedCell
+          cell={selected}
+          matrix={state.data}
+          zoom={() => change({ start: selected.from, end: selected.to })}
+        />
       )}
+      {state.data !== undefined && state.data.times.length > 0 && <HottestTable matrix={state.data} />}
       <Command words={['remora', 'admin', 'hot', '--by', BY[what]]} label="The hottest ranges on the command line" />
     </Page>
   );
@@ -89,8 +124,12 @@ const BY: Readonly<Record<HeatMeasure, string>> = {
   writeBytes: 'write_bytes',
 };
 
-function askedOf(query: Query) {
-  const what = MEASURES.find(({ value }) => value === textOf(query, 'what'))?.value ?? 'reads';
+/** Undefined: the address names none. */
+function measureOf(query: Query): HeatMeasure | undefined {
+  return MEASURES.find(({ value }) => value === textOf(query, 'what'))?.value;
+}
+
+function askedOf(query: Query, what: HeatMeasure) {
   const minutes = Math.min(360, Math.max(1, numberOf(query, 'minutes') ?? 120));
   return { what, minutes, start: textOf(query, 'start'), end: textOf(query, 'end') };
 }

@@ -1,23 +1,23 @@
-import type { HeatMeasure } from '@remora/gateway/http/json/history';
+import type { HeatJson } from '@remora/gateway/http/json/history';
 import { rangeAt } from '../../api/cluster.ts';
 import { useResource } from '../../app/hooks.ts';
 import { Card, Facts } from '../../kit/page.tsx';
-import { Text } from '../../kit/text.tsx';
-import { absolute, bytes, count } from '../../logic/format.ts';
+import { absolute } from '../../logic/format.ts';
+import type { Cell } from '../../logic/heat.ts';
 import { RangeLink } from '../nodes/node-link.tsx';
-import type { Cell } from './heat-map.tsx';
+import { amountText } from './heat-map.tsx';
+import { SpanLink } from './place-link.tsx';
 
 interface SelectedCellProps {
   readonly cell: Cell;
-  readonly what: HeatMeasure;
+  readonly matrix: HeatJson;
   zoom(): void;
 }
 
 /** The keys of a selected place, and the range that has them now. */
-export function SelectedCell({ cell, what, zoom }: SelectedCellProps) {
+export function SelectedCell({ cell, matrix, zoom }: SelectedCellProps) {
   const { from, to, time, value } = cell;
   const range = useResource(`at ${from}`, (signal) => rangeAt(from, signal));
-  const isBytes = what === 'readBytes' || what === 'writeBytes';
   return (
     <Card
       title="Selected keys"
@@ -29,10 +29,9 @@ export function SelectedCell({ cell, what, zoom }: SelectedCellProps) {
     >
       <Facts
         facts={[
-          ['From', <Text key="from" value={from} />],
-          ['To, exclusively', <Text key="to" value={to} />],
+          ['Keys', <SpanLink key="keys" from={from} to={to} />],
           ['Minute', absolute(time)],
-          [isBytes ? 'Bytes in this minute' : 'Requests in this minute', isBytes ? bytes(value) : count(value)],
+          ['Load', amountText(matrix, value)],
           ['Range', range.data === undefined ? '…' : <RangeLink key="range" id={range.data.id} />],
         ]}
       />

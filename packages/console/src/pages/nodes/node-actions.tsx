@@ -18,7 +18,7 @@ export function NodeActions({ node, done }: NodeActionsProps) {
       <LogLevel node={node} {...shared} />
       {isServing ? (
         <>
-          <Drain node={node} {...shared} />
+          {node.state === 'up' && <Drain node={node} {...shared} />}
           <Maintenance node={node} {...shared} />
         </>
       ) : (
@@ -26,7 +26,7 @@ export function NodeActions({ node, done }: NodeActionsProps) {
           <Action
             {...shared}
             label="Return to service"
-            title="Let the node serve again?"
+            title="Return this node to service?"
             explanation="The node accepts leaders and replicas again; balancing brings some back within minutes."
             command={() => ['remora', 'admin', 'nodes', 'undrain', node.name]}
             run={() => duty(node, 'serving', `${node.name} serves again.`)}
@@ -55,12 +55,17 @@ function Drain({ node, ...shared }: Shared) {
 }
 
 function Maintenance({ node, ...shared }: Shared) {
+  const isUp = node.state === 'up';
   return (
     <Action
       {...shared}
-      label="Maintenance"
-      title="Prepare the node for a restart?"
-      explanation="It transfers its leaders away, and for the given time its replicas are not replaced while it is down."
+      label={isUp ? 'Maintenance' : 'Do not replace it yet'}
+      title={isUp ? 'Prepare the node for a restart?' : 'Wait for this node to return?'}
+      explanation={
+        isUp
+          ? 'It transfers its leaders away, and for the given time its replicas are not replaced while it is down.'
+          : 'For the given time, its replicas are not replaced although it does not answer.'
+      }
       fields={[{ name: 'for', label: 'For how long', initial: '1h', isRequired: true, check: durationProblem }]}
       command={({ for: time = '' }) => ['remora', 'admin', 'nodes', 'maintenance', node.name, '--for', time]}
       run={({ for: time = '' }) =>
@@ -108,7 +113,7 @@ function LogLevel({ node, ...shared }: Shared) {
       {...shared}
       label="Log level"
       title="Change the level of the log"
-      explanation="Until the node restarts. `debug` shows every decision, and fills disks."
+      explanation="The change lasts until the node restarts. The level debug logs every decision, and fills disks."
       fields={[
         {
           name: 'level',

@@ -1,25 +1,24 @@
 import type { NodeJson } from '@remora/gateway/http/json/cluster';
 import type { NodeNowJson } from '@remora/gateway/http/json/history';
+import type { ClusterState } from '../../app/cluster-hook.ts';
 import { useLive } from '../../app/live.ts';
 import { Badge, State } from '../../kit/badge.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
-import { bytes, count, latency, percent, rate, span } from '../../logic/format.ts';
+import { Since } from '../../kit/time.tsx';
+import { bytes, count, latency, percent, rate } from '../../logic/format.ts';
+import { dutyProgress } from '../../logic/node-duty.ts';
 import { NodeLink } from './node-link.tsx';
 
 /** Silence below this is usual: nodes report every second. */
 const SILENCE_USUAL_MS = 3_000;
 
-interface NodeTableProps {
-  readonly nodes: readonly NodeJson[];
-  readonly masterLeader: number | undefined;
-}
-
-export function NodeTable({ nodes, masterLeader }: NodeTableProps) {
+export function NodeTable({ cluster }: { readonly cluster: ClusterState }) {
+  const { nodes } = cluster;
   const rates = useLive('now')?.nodes;
   return (
     <Table
       label="Nodes"
-      columns={columnsOf(nodes, masterLeader, rates)}
+      columns={columnsOf(cluster, rates)}
       rows={nodes.filter(({ duty }) => duty !== 'removed')}
       keyOf={({ id }) => id}
       tone={({ state }) => (state === 'down' ? 'bad' : state === 'suspect' ? 'warn' : undefined)}
@@ -29,15 +28,11 @@ export function NodeTable({ nodes, masterLeader }: NodeTableProps) {
 
 type Rates = readonly NodeNowJson[] | undefined;
 
-function columnsOf(
-  nodes: readonly NodeJson[],
-  masterLeader: number | undefined,
-  rates: Rates,
-): readonly Column<NodeJson>[] {
+function columnsOf({ nodes, masterLeader, atMs }: ClusterState, rates: Rates): readonly Column<NodeJson>[] {
   const now = (id: number): NodeNowJson | undefined => rates?.find(({ nodeId }) => nodeId === id);
   return [
     { title: 'Node', cell: ({ id }) => <NodeLink id={id} nodes={nodes} /> },
-    { title: 'State', cell: (node) => <NodeState node={node} /> },
+    { title: 'State', cell: (node) => <NodeState node={node} atMs={atMs} /> },
     {
       title: 'Roles',
       isMinor: true,
@@ -59,21 +54,38 @@ function columnsOf(
     },
     { title: 'Leaders', isNumber: true, cell: ({ leaders }) => count(leaders) },
     { title: 'Replicas', isNumber: true, cell: ({ replicas }) => count(replicas) },
-    { title: 'Data', isNumber: true, isMinor: true, cell: (node) => bytes(node.bytes) },
+    { title: 'Data', isNumber: true, isMinor: true, cell: (node) => known(node, bytes(node.bytes)) },
     { title: 'Disk free', isNumber: true, cell: (node) => <DiskFree node={node} /> },
     { title: 'Release', isMinor: true, cell: ({ version }) => version },
     { title: 'Address', isMinor: true, cell: ({ clientAddress }) => <span class="mono">{clientAddress}</span> },
   ];
 }
 
-export function NodeState({ node }: { readonly node: NodeJson }) {
+/** The present leader of the masters has not heard of the node, so what it has and does is not known. */
+export function isUnheard({ silentMs }: NodeJson): boolean {
+  return silentMs < 0;
+}
+
+function known(node: NodeJson, text: string): string {
+  return isUnheard(node) ? '–' : text;
+}
+
+/** `atMs`: when the node was as it is given. */
+export function NodeState({ node, atMs }: { readonly node: NodeJson; readonly atMs: number }) {
   const { state, duty, silentMs } = node;
+  const progress = dutyProgress(node);
   return (
     <span class="row">
       <State name={state} />
       {duty !== 'serving' && <State name={duty} />}
-      {silentMs > SILENCE_USUAL_MS && <span class="muted">silent for {span(silentMs)}</span>}
-      {silentMs < 0 && <span class="muted">not heard of</span>}
+      {progress !== undefined &&
+        (progress.isDone ? <Badge tone="ok">{progress.short}</Badge> : <span class="muted">{progress.short}</span>)}
+      {silentMs > SILENCE_USUAL_MS && (
+        <span class="muted">
+          silent for <Since at={atMs - silentMs} />
+        </span>
+      )}
+      {isUnheard(node) && <span class="muted">no report yet</span>}
     </span>
   );
 }

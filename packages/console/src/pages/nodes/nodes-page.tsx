@@ -14,9 +14,7 @@ export function NodesPage({ query }: PageProps) {
   return (
     <Page title="Nodes">
       <Card isFlush>
-        <Loaded of={cluster}>
-          {({ nodes, masterLeader }) => <NodeTable nodes={nodes} masterLeader={masterLeader} />}
-        </Loaded>
+        <Loaded of={cluster}>{(state) => <NodeTable cluster={state} />}</Loaded>
       </Card>
       <Command words={['remora', 'admin', 'nodes']} />
     </Page>

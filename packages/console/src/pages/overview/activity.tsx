@@ -1,12 +1,13 @@
-import type { NodeJson } from '@remora/gateway/http/json/cluster';
 import type { ActivityJson, NodeActivityJson } from '@remora/gateway/http/json/history';
 import { useMemo } from 'preact/hooks';
+import type { ClusterState } from '../../app/cluster-hook.ts';
 import type { Resource } from '../../app/hooks.ts';
 import { Chart } from '../../kit/chart.tsx';
 import { Card } from '../../kit/page.tsx';
-import { Loaded } from '../../kit/states.tsx';
+import { Empty, Loaded } from '../../kit/states.tsx';
 import { latency, rate } from '../../logic/format.ts';
 import { LINES_MAX, shownLines } from '../../logic/line-choice.ts';
+import { isRecentLeader, RecordedSince } from './recorded-since.tsx';
 
 type Measure = Exclude<keyof NodeActivityJson, 'nodeId'>;
 
@@ -19,18 +20,39 @@ const CHARTS: readonly { readonly title: string; readonly of: Measure; readonly 
 
 interface ActivityProps {
   readonly of: Resource<ActivityJson>;
-  readonly nodes: readonly NodeJson[] | undefined;
+  readonly cluster: ClusterState | undefined;
 }
 
+const HOUR_MS = 3_600_000;
+
 /** The last hour of each node, or of the busiest ones and of all together. */
-export function Activity({ of, nodes }: ActivityProps) {
+export function Activity({ of, cluster }: ActivityProps) {
   const count = of.data?.nodes.length ?? 0;
   return (
     <Card
       title="The last hour, by node"
       aside={count > LINES_MAX && `the ${LINES_MAX - 1} highest of ${count} nodes, and the median`}
     >
-      <Loaded of={of}>{(activity) => <Charts activity={activity} names={namesOf(nodes)} />}</Loaded>
+      <Loaded of={of}>
+        {(activity) =>
+          activity.times.length === 0 ? (
+            <Empty title="No minute is recorded yet.">
+              <p>
+                <RecordedSince cluster={cluster} /> The first minute appears when it is over.
+              </p>
+            </Empty>
+          ) : (
+            <>
+              <Charts activity={activity} names={namesOf(cluster?.nodes)} />
+              {isRecentLeader(cluster, HOUR_MS) && (
+                <p class="muted">
+                  <RecordedSince cluster={cluster} />
+                </p>
+              )}
+            </>
+          )
+        }
+      </Loaded>
     </Card>
   );
 }
@@ -59,6 +81,6 @@ function Charts({ activity: { times, nodes: active }, names }: ChartsProps) {
   );
 }
 
-function namesOf(nodes: readonly NodeJson[] = []): string {
+function namesOf(nodes: ClusterState['nodes'] = []): string {
   return JSON.stringify(Object.fromEntries(nodes.map(({ id, name }) => [id, name])));
 }

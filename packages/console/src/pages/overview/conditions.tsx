@@ -1,8 +1,10 @@
 import type { ConditionJson, NodeJson } from '@remora/gateway/http/json/cluster';
 import { useState } from 'preact/hooks';
+import { nodeName } from '../../app/cluster-hook.ts';
 import { State } from '../../kit/badge.tsx';
 import { Card } from '../../kit/page.tsx';
 import { Text } from '../../kit/text.tsx';
+import { advicePieces } from '../../logic/advice.ts';
 import { counted } from '../../logic/format.ts';
 import { NodeLink, RangeLink } from '../nodes/node-link.tsx';
 
@@ -41,7 +43,7 @@ export function Conditions({ conditions, nodes }: ConditionsProps) {
               </p>
               {condition.advice !== '' && (
                 <p class="muted">
-                  <Text value={condition.advice} max={600} />
+                  <Advice condition={condition} nodes={nodes} />
                 </p>
               )}
               <p class="muted parts">
@@ -55,8 +57,9 @@ export function Conditions({ conditions, nodes }: ConditionsProps) {
                     range <RangeLink id={condition.rangeId} />
                   </span>
                 )}
-                <code>{condition.name}</code>
-                <Text value={condition.docs} />
+                <span>
+                  <code>{condition.name}</code> in the reference <Text value={condition.docs.replace(/#.*/, '')} />
+                </span>
               </p>
             </div>
           </li>
@@ -71,5 +74,22 @@ export function Conditions({ conditions, nodes }: ConditionsProps) {
         </p>
       )}
     </Card>
+  );
+}
+
+interface AdviceProps {
+  readonly condition: ConditionJson;
+  readonly nodes: readonly NodeJson[];
+}
+
+function Advice({ condition: { advice, nodeId, rangeId }, nodes }: AdviceProps) {
+  const node = nodeId > 0 ? nodeName(nodes, nodeId) : undefined;
+  const range = rangeId > 0 ? String(rangeId) : undefined;
+  return (
+    <>
+      {advicePieces(advice, { node, range }).map(({ text, isCode }) =>
+        isCode ? <code key={text}>{text}</code> : <Text key={text} value={text} max={600} />,
+      )}
+    </>
   );
 }

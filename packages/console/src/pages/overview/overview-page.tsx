@@ -1,13 +1,13 @@
-import type { ClusterJson } from '@remora/gateway/http/json/cluster';
 import { activity } from '../../api/cluster.ts';
-import { nodeName, useCluster } from '../../app/cluster-hook.ts';
+import { type ClusterState, nodeName, useCluster } from '../../app/cluster-hook.ts';
 import { useResource } from '../../app/hooks.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Command } from '../../kit/command.tsx';
 import { Card, Facts, Page } from '../../kit/page.tsx';
 import { Loaded } from '../../kit/states.tsx';
 import { Text } from '../../kit/text.tsx';
-import { count, span } from '../../logic/format.ts';
+import { Since } from '../../kit/time.tsx';
+import { count } from '../../logic/format.ts';
 import { addressOf } from '../../logic/location.ts';
 import { NodeLink } from '../nodes/node-link.tsx';
 import { NodeTable } from '../nodes/node-table.tsx';
@@ -30,19 +30,29 @@ export function OverviewPage() {
               <Facts facts={factsOf(answer)} />
             </Card>
             <Card isFlush title="Nodes" aside={<a href={addressOf('nodes')}>All nodes</a>}>
-              <NodeTable nodes={answer.nodes} masterLeader={answer.masterLeader} />
+              <NodeTable cluster={answer} />
             </Card>
           </>
         )}
       </Loaded>
-      <Activity of={history} nodes={cluster.data?.nodes} />
+      <Activity of={history} cluster={cluster.data} />
       <Command words={['remora', 'status']} />
     </Page>
   );
 }
 
-function factsOf(cluster: ClusterJson): readonly (readonly [string, preact.ComponentChildren])[] {
-  const { masterLeader, leadingMs = 0, version, authentication, health, nodes, answeringNode, clusterId } = cluster;
+function factsOf(cluster: ClusterState): readonly (readonly [string, preact.ComponentChildren])[] {
+  const {
+    masterLeader,
+    leadingMs = 0,
+    version,
+    authentication,
+    health,
+    nodes,
+    answeringNode,
+    clusterId,
+    atMs,
+  } = cluster;
   return [
     ['Cluster', <Text key="id" value={clusterId} />],
     [
@@ -53,7 +63,10 @@ function factsOf(cluster: ClusterJson): readonly (readonly [string, preact.Compo
         </Badge>
       ) : (
         <span key="leader">
-          <NodeLink id={masterLeader} nodes={nodes} /> <span class="muted">for {span(leadingMs)}</span>
+          <NodeLink id={masterLeader} nodes={nodes} />{' '}
+          <span class="muted">
+            for <Since at={atMs - leadingMs} />
+          </span>
         </span>
       ),
     ],

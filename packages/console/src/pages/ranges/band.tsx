@@ -4,6 +4,7 @@ import { nodeName } from '../../app/cluster-hook.ts';
 import { useStore } from '../../app/hooks.ts';
 import { go } from '../../app/router.ts';
 import { isDark } from '../../app/theme.ts';
+import { endText, startText } from '../../logic/routing-key.ts';
 import { visibleText } from '../../logic/visible-text.ts';
 import type { RangeRow } from './range-row.ts';
 
@@ -70,7 +71,7 @@ export function Band({ ranges, nodes }: BandProps) {
       <p class="band-text muted" aria-hidden="true">
         {range === undefined
           ? 'Full: leads the range. Light: has a replica. Point at a column to see its range, click to open it.'
-          : `Range ${range.id}: ${visibleText(range.start)} to ${visibleText(range.end)}, led by ${nodeName(nodes, range.leaderNode)}`}
+          : `Range ${range.id}: ${visibleText(startText(range.start))} to ${visibleText(endText(range.end))}, led by ${nodeName(nodes, range.leaderNode)}`}
       </p>
     </>
   );

@@ -10,6 +10,7 @@ import { type Column, Table } from '../../kit/table.tsx';
 import { Text } from '../../kit/text.tsx';
 import { bytes, count, rate, span } from '../../logic/format.ts';
 import { addressOf } from '../../logic/location.ts';
+import { endText, startText } from '../../logic/routing-key.ts';
 import { NodeLink } from '../nodes/node-link.tsx';
 import { OperatorTable } from '../scheduling/operator-table.tsx';
 import { Reasons } from '../scheduling/reasons.tsx';
@@ -86,8 +87,8 @@ function RangeFacts({ range, nodes }: { readonly range: RangeJson; readonly node
     <Card>
       <Facts
         facts={[
-          ['From', <Text key="start" value={start} />],
-          ['To, exclusively', <Text key="end" value={end} />],
+          ['From', <Text key="start" value={startText(start)} />],
+          ['Up to, not including', <Text key="end" value={endText(end)} />],
           [
             'Leader',
             leaderNode === 0 ? (
@@ -101,7 +102,7 @@ function RangeFacts({ range, nodes }: { readonly range: RangeJson; readonly node
           ['Epoch', `${epoch.confVersion}.${epoch.version}`],
           ...(state === undefined ? [['State', 'its leader does not answer'] as const] : stateFacts(state)),
           ...(load === undefined ? [] : loadFacts(load)),
-          ['Revisions come from', revisionSource],
+          ['Revisions are counted', revisionSource === 'range' ? 'by this range alone' : revisionSource],
         ]}
       />
     </Card>

@@ -4,6 +4,7 @@ import { Badge } from '../../kit/badge.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
 import { Text } from '../../kit/text.tsx';
 import { bytes, count, rate } from '../../logic/format.ts';
+import { endText, startText } from '../../logic/routing-key.ts';
 import { NodeLink, RangeLink } from '../nodes/node-link.tsx';
 import type { RangeRow } from './range-row.ts';
 
@@ -27,8 +28,8 @@ export function RangeTable({ ranges, nodes }: RangeTableProps) {
 function columnsOf(nodes: readonly NodeJson[] | undefined): readonly Column<RangeRow>[] {
   return [
     { title: 'Range', width: 'shrink', cell: ({ id }) => <RangeLink id={id} /> },
-    { title: 'From', cell: ({ start }) => <Text value={start} max={80} /> },
-    { title: 'To', isMinor: true, cell: ({ end }) => <Text value={end} max={80} /> },
+    { title: 'From', cell: ({ start }) => <Text value={startText(start)} max={80} /> },
+    { title: 'To', isMinor: true, cell: ({ end }) => <Text value={endText(end)} max={80} /> },
     {
       title: 'Leader',
       cell: ({ leaderNode }) =>

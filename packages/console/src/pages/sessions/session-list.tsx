@@ -1,7 +1,7 @@
 import type { SessionInfoJson } from '@remora/gateway/http/json/locks';
 import { useEffect, useState } from 'preact/hooks';
-import { sessionList } from '../../api/locks.ts';
-import { useSettled } from '../../app/hooks.ts';
+import { sessionList, sessionLocks } from '../../api/locks.ts';
+import { useResource, useSettled } from '../../app/hooks.ts';
 import { usePages } from '../../app/pages-hook.ts';
 import { go } from '../../app/router.ts';
 import { Search } from '../../kit/form.tsx';
@@ -12,10 +12,13 @@ import { Text } from '../../kit/text.tsx';
 import { Span } from '../../kit/time.tsx';
 import { counted } from '../../logic/format.ts';
 import { type Query, textOf } from '../../logic/location.ts';
+import { isSilent } from '../../logic/session-text.ts';
 import { Client } from '../locks/session-owner.tsx';
+import { LastHeartbeat } from './heartbeat.tsx';
 import { SessionLink } from './session-link.tsx';
 
 const EVERY_MS = 5_000;
+const LOCKS_EVERY_MS = 15_000;
 
 /** Sessions, and the leases of etcd's clients. */
 export function SessionList({ query }: { readonly query: Query }) {
@@ -49,7 +52,7 @@ export function SessionList({ query }: { readonly query: Query }) {
             columns={COLUMNS}
             rows={rows}
             keyOf={({ session }) => session}
-            tone={({ remainingMs, ttlMs }) => (remainingMs < ttlMs / 3 ? 'warn' : undefined)}
+            tone={(session) => (isSilent(session) ? 'warn' : undefined)}
             atEnd={list.hasMore ? list.more : undefined}
             empty={<Empty title={emptyTitle(wanted, list.hasMore)} />}
           />
@@ -87,14 +90,25 @@ const COLUMNS: readonly Column<SessionInfoJson>[] = [
     },
   },
   { title: 'TTL', isNumber: true, isMinor: true, cell: ({ ttlMs }) => <Span ms={ttlMs} /> },
-  { title: 'Last heartbeat', isNumber: true, cell: (session) => <LastHeartbeat {...session} /> },
+  {
+    title: 'Last heartbeat',
+    isNumber: true,
+    cell: (session) => (
+      <>
+        <LastHeartbeat {...session} /> {isSilent(session) && <HeldLocks id={session.session} />}
+      </>
+    ),
+  },
 ];
 
-/** The TTL starts again with each heartbeat, so what is gone of it is the age of the last one. */
-export function LastHeartbeat({ ttlMs, remainingMs }: { readonly ttlMs: number; readonly remainingMs: number }) {
+/** What a silent session blocks. Only silent sessions are asked for it, because it takes a query of each range. */
+function HeldLocks({ id }: { readonly id: string }) {
+  const { data } = useResource(id, (signal) => sessionLocks(id, signal), { everyMs: LOCKS_EVERY_MS });
+  if (data === undefined) return null;
   return (
-    <>
-      <Span ms={Math.max(0, ttlMs - remainingMs)} /> ago
-    </>
+    <span class="muted">
+      holds {data.more && 'at least '}
+      {counted(data.holds.length, 'lock')}
+    </span>
   );
 }

@@ -31,7 +31,7 @@ export function Upgrade() {
                 </ul>
               </Note>
             )}
-            <Table label="Versions of the nodes" columns={COLUMNS} rows={nodes} keyOf={({ id }) => id} />
+            <Table label="Versions of the nodes" columns={COLUMNS} rows={inOrder(nodes)} keyOf={({ id }) => id} />
           </>
         )}
       </Loaded>
@@ -39,24 +39,33 @@ export function Upgrade() {
   );
 }
 
+function inOrder(nodes: readonly NodeVersions[]): readonly NodeVersions[] {
+  return [...nodes].sort((a, b) => a.id - b.id);
+}
+
 const COLUMNS: readonly Column<NodeVersions>[] = [
   { title: 'Node', cell: ({ name }) => <Text value={name} max={40} /> },
   { title: 'State', cell: ({ state }) => <State name={state} /> },
   { title: 'Release', cell: ({ build }) => build },
   {
-    title: 'Can write',
+    title: 'Supports versions',
     isMinor: true,
-    cell: ({ canWriteFrom, canWriteTo }) => (canWriteFrom === '' ? 'unknown' : `${canWriteFrom} to ${canWriteTo}`),
+    cell: ({ canWriteFrom, canWriteTo }) =>
+      canWriteFrom === '' ? 'unknown' : rangeOfVersions(canWriteFrom, canWriteTo),
   },
-  { title: 'Knows in force', isMinor: true, cell: ({ knows }) => (knows === '' ? 'unknown' : knows) },
+  { title: 'Version it uses', isMinor: true, cell: ({ knows }) => (knows === '' ? 'unknown' : knows) },
 ];
+
+function rangeOfVersions(from: string, to: string): string {
+  return from === to ? from : `${from} to ${to}`;
+}
 
 function Finalize({ state, done }: { readonly state: UpgradeJson; done(): void }) {
   const { inForce, newest, blockers } = state;
-  if (inForce === newest) return <>{inForce} is in force, the newest that these nodes can write</>;
+  if (inForce === newest) return <>Version {inForce} is in force: the newest that all nodes support</>;
   return (
     <>
-      {inForce} is in force
+      Version {inForce} is in force
       <Action
         label={`Finalize ${newest}`}
         title={`Bring version ${newest} into force?`}

@@ -6,6 +6,7 @@ import type { SchedulingView } from '../view.ts';
 import { LeaderGraph, type Path, plansOf } from './leader-graph.ts';
 import { LEADERS } from './metrics.ts';
 import { meanOf, type Proposals, REFUSALS_MAX, type Scheduler } from './scheduler.ts';
+import { BALANCED, spreadText } from './spread-text.ts';
 
 export const leaderCount: Scheduler = {
   name: 'leader-count',
@@ -75,9 +76,7 @@ class LeaderCountRound {
     const counts = [...this.#counts.values()];
     if (counts.length < 2) return 'fewer than two nodes are eligible';
     const [least, most] = [Math.min(...counts), Math.max(...counts)];
-    const spread = `the nodes have ${least} to ${most} leaders`;
-    return most - least < this.#gap
-      ? `${spread}, which is within the tolerance`
-      : `${spread}; no transfer improves the balance now`;
+    const spread = spreadText(least, most, 'leaders');
+    return most - least < this.#gap ? `${spread}; ${BALANCED}` : `${spread}; no transfer improves the balance now`;
   }
 }

@@ -10,6 +10,7 @@ import type { SchedulingView } from '../view.ts';
 import { type Hop, LeaderGraph, type Path, plansOf } from './leader-graph.ts';
 import { LEADER_LOAD, LEADERS } from './metrics.ts';
 import { meanOf, type Proposals, REFUSALS_MAX, type Scheduler } from './scheduler.ts';
+import { BALANCED, spreadText } from './spread-text.ts';
 
 export const leaderLoad: Scheduler = {
   name: 'leader-load',
@@ -126,9 +127,7 @@ class LeaderLoadRound {
     const loads = [...this.#loads.values()];
     if (loads.length < 2) return 'fewer than two nodes are eligible';
     const [least, most] = [Math.min(...loads), Math.max(...loads)];
-    const spread = `the nodes have ${Math.round(least)} to ${Math.round(most)} requests per second`;
-    return most - least < this.#gap
-      ? `${spread}, which is within the tolerance`
-      : `${spread}; no transfer improves the balance now`;
+    const spread = spreadText(least, most, 'requests per second');
+    return most - least < this.#gap ? `${spread}; ${BALANCED}` : `${spread}; no transfer improves the balance now`;
   }
 }

@@ -15,6 +15,7 @@ import type { SettingName } from '../settings.ts';
 import type { SchedulingView } from '../view.ts';
 import type { Metric } from './metrics.ts';
 import { meanOf, type Proposals, REFUSALS_MAX, type Scheduler } from './scheduler.ts';
+import { BALANCED, spreadText } from './spread-text.ts';
 
 export interface Balance {
   readonly name: string;
@@ -156,8 +157,8 @@ class Round {
     const { metric } = this.#balance;
     if (this.#sources.length < 2) return 'fewer than two nodes are eligible';
     const { least, most } = this.#extremes(metric);
-    const spread = `the nodes have ${Math.round(least)} to ${Math.round(most)} ${metric.what}`;
-    if (most - least < this.#gap(metric)) return `${spread}, which is within the tolerance`;
+    const spread = spreadText(least, most, metric.what);
+    if (most - least < this.#gap(metric)) return `${spread}; ${BALANCED}`;
     return exhausted ? `${spread}; no move improves the balance now` : `${spread}; still searching for a move`;
   }
 

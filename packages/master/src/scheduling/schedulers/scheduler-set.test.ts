@@ -20,10 +20,10 @@ describe('schedulers', () => {
       scatter: 'no scatter is requested',
       merge: 'no adjacent ranges are small and quiet',
       space: 'every node has at least 10 % of its space free',
-      'replica-count': 'the nodes have 6 to 6 replicas, which is within the tolerance',
-      bytes: 'the nodes have 6000000 to 6000000 bytes, which is within the tolerance',
-      'replica-load': 'the nodes have 0 to 0 requests per second, which is within the tolerance',
-      'leader-count': 'the nodes have 2 to 2 leaders, which is within the tolerance',
+      'replica-count': 'replicas per node: 6; balanced, nothing to move',
+      bytes: 'bytes per node: 6000000; balanced, nothing to move',
+      'replica-load': 'requests per second per node: 0; balanced, nothing to move',
+      'leader-count': 'leaders per node: 2; balanced, nothing to move',
       'leader-load': 'waiting while leader-count finds work',
     });
   });
@@ -87,7 +87,7 @@ describe('why', () => {
       expect.arrayContaining([
         expect.stringMatching(/^operator 2 \(balanceLeaders\) is running, step 1 of 1: leaders are spread unevenly/),
         'balancing leaves it alone: an operator is running',
-        'leader-count: the nodes have 2 to 2 leaders, which is within the tolerance',
+        'leader-count: leaders per node: 2; balanced, nothing to move',
       ]),
     );
     expect(lines(first?.rangeId ?? 0)).toEqual(

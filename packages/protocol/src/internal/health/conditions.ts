@@ -49,17 +49,19 @@ export const HEALTH_CONDITIONS = {
   starting: {
     ...{ severity: 'info', scope: 'node', unready: 'always' },
     means: 'The node has not heard from the masters since it started. It serves no clients yet.',
-    advice: 'Nothing. If it stays, see `noMasters`.',
+    advice: 'No action is needed. If the condition stays for more than a minute, follow the advice of `noMasters`.',
   },
   stopping: {
     ...{ severity: 'info', scope: 'node', unready: 'always' },
     means: 'The node is shutting down. Clients move to other nodes.',
-    advice: 'Nothing.',
+    advice: 'No action is needed.',
   },
   draining: {
     ...{ severity: 'info', scope: 'node', unready: 'unlessAlone' },
     means: 'The node is draining, in maintenance or being decommissioned. It serves clients, and leads nothing.',
-    advice: 'Nothing. `remora admin nodes undrain NODE` ends it.',
+    advice:
+      'No action is needed: an operator has asked for this. To let the node serve again, return it to service ' +
+      '(`remora admin nodes undrain NODE`).',
   },
   diskReserve: {
     ...{ severity: 'critical', scope: 'node', unready: 'unlessAlone' },
@@ -128,8 +130,10 @@ export const HEALTH_CONDITIONS = {
   },
   anonymousAllowed: {
     ...{ severity: 'info', scope: 'node' },
-    means: 'The same as `authenticationOff`, and `--insecure anonymous` allows it.',
-    advice: 'Nothing, or switch authentication on.',
+    means:
+      'The node listens beyond loopback, authentication is off, and `--insecure anonymous` allows that: everybody who ' +
+      'reaches its client port administers the cluster.',
+    advice: 'No action is needed, because an operator allowed it. It is safer to switch authentication on.',
     page: AUTHENTICATION,
   },
   silentNode: {
@@ -154,7 +158,7 @@ export const HEALTH_CONDITIONS = {
   notInformed: {
     ...{ severity: 'info', scope: 'cluster' },
     means: "The masters' leader is new and has not heard from all nodes. Until then it reports nothing about them.",
-    advice: 'Nothing: it ends within seconds.',
+    advice: 'No action is needed: the nodes report within seconds.',
   },
   notListed: {
     ...{ severity: 'info', scope: 'cluster' },
@@ -214,7 +218,9 @@ export const HEALTH_CONDITIONS = {
   silentReplica: {
     ...{ severity: 'warning', scope: 'cluster' },
     means: 'A replica does not respond: its node is silent, or does not have it. Clients notice nothing.',
-    advice: 'As for `silentNode`.',
+    advice:
+      'If its node does not answer (`silentNode`), start that node again, or replace it. Otherwise run ' +
+      '`remora admin why RANGE`.',
     page: DEAD_NODE,
   },
   replicaBehind: {

@@ -80,10 +80,20 @@ export function healthCondition(
   return { name, severity, scope, rangeId, nodeId, text, advice, docs: `${CONDITIONS_PAGE}#${name.toLowerCase()}` };
 }
 
-/** The worst first; otherwise in their order. */
+/**
+ * The worst first; among equals, nodes that are silent come before what follows from their silence. Otherwise in their
+ * order.
+ */
 export function worstFirst(conditions: readonly HealthCondition[]): readonly HealthCondition[] {
-  const of = (wanted: ConditionSeverity) => conditions.filter(({ severity }) => severity === wanted);
+  const of = (wanted: ConditionSeverity) => {
+    const equals = conditions.filter(({ severity }) => severity === wanted);
+    return [...equals.filter(isCause), ...equals.filter((condition) => !isCause(condition))];
+  };
   return [...of('critical'), ...of('warning'), ...of('info')];
+}
+
+function isCause({ name }: HealthCondition): boolean {
+  return name === 'silentNode' || name === 'noMasters';
 }
 
 /** HC3. */
