@@ -25,6 +25,14 @@ export const SDK_PAGES = [
     title: 'The administration client',
     intro: '`remora/admin` is the part of [the SDK](sdk.md#administration) that administers clusters.',
   },
+  {
+    path: 'docs/reference/sdk-redlock.md',
+    entry: 'redlock.ts',
+    title: 'The API of redlock',
+    intro:
+      '`remora/redlock` has the API of the library redlock, for programs that [move from ' +
+      'it](../how-to/locks/move-from-redlock.md).',
+  },
 ];
 
 /**
@@ -42,7 +50,9 @@ export async function sdkPage({ entry, title, intro }) {
 }
 
 /** Programs make these themselves; objects of the other classes come from a client. */
-const CONSTRUCTED = ['ServiceError', 'LockStates', 'AdminClient'];
+const CONSTRUCTED = [
+  ...['ServiceError', 'LockStates', 'AdminClient', 'Redlock', 'ExecutionError', 'ResourceLockedError'],
+];
 
 /** With a title, a note about where it comes from, and a list of the classes. */
 function page(text, { title, intro }) {

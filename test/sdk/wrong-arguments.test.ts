@@ -25,6 +25,7 @@ import {
   Sessions,
 } from 'remora';
 import { AdminClient } from 'remora/admin';
+import { Redlock, Lock as RedlockLock } from 'remora/redlock';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { OptionSet } from '../../packages/client/src/options/options.ts';
 import { World } from '../support/sdk-world.ts';
@@ -54,6 +55,7 @@ const RIGHT = {
   data: isText,
   selector: isText,
   count: isCount,
+  retries: (value) => isCount(value) || value === -1,
   lease: isLease,
   session: isSession,
   duration: isDuration,
@@ -101,6 +103,11 @@ let held: HeldLock;
 let leadership: Leadership;
 let stay: BarrierStay;
 let session: ClientSession;
+let redlock: Redlock;
+let redlockLock: RedlockLock;
+/** Stands for `redlockLock`, which is not there yet when the table is written. */
+const THE_LOCK = {};
+const lockOf = (lock: unknown): unknown => (lock === THE_LOCK ? redlockLock : lock);
 
 beforeAll(async () => {
   world = new World();
@@ -109,6 +116,8 @@ beforeAll(async () => {
   leadership = await world.until(client.election('led').campaign());
   stay = await world.until(client.doubleBarrier('met', { parties: 1 }).enter());
   session = await world.until(client.session({ ttl: '1h' }));
+  redlock = new Redlock([client]);
+  redlockLock = await world.until(redlock.acquire(['redlock'], 3_600_000));
 });
 
 const row = (args: readonly Kind[], right: readonly unknown[], call: Row['call']): Row => ({ args, right, call });
@@ -287,6 +296,27 @@ const METHODS: readonly (readonly [Any, Record<string, Row>])[] = [
     },
   ],
   [
+    Redlock,
+    {
+      ...{ quit: NOTHING },
+      acquire: row(['list', 'count', 'options'], [['r'], 1_000, {}], (...a) => (redlock as Any).acquire(...a)),
+      extend: row(['state', 'count', 'options'], [THE_LOCK, 1_000, {}], (lock, ...a) =>
+        (redlock as Any).extend(lockOf(lock), ...a),
+      ),
+      release: row(['state', 'options'], [THE_LOCK, {}], (lock, ...a) => (redlock as Any).release(lockOf(lock), ...a)),
+      using: row(['list', 'count', 'function'], [['r'], 1_000, () => {}], (resources, duration, work) =>
+        (redlock as Any).using(resources, duration, {}, work),
+      ),
+    },
+  ],
+  [
+    RedlockLock,
+    {
+      ...{ release: NOTHING },
+      extend: row(['count'], [1_000], (...a) => (redlockLock as Any).extend(...a)),
+    },
+  ],
+  [
     AdminClient,
     {
       ...{
@@ -407,6 +437,8 @@ const KIND_OF_OPTION: Record<string, Kind> = {
     renewInWorker: 'flag',
     maxMainThreadBlock: 'duration',
   },
+  ...{ driftFactor: 'duration', retryCount: 'retries', retryDelay: 'duration', retryJitter: 'duration' },
+  automaticExtensionThreshold: 'duration',
   ...{ user: 'text', password: 'text', allowPlainText: 'flag', owner: 'text' },
 };
 /** Where a name means something else. */
@@ -470,6 +502,7 @@ const CALLS: Record<string, (options: Options) => unknown> = {
   pages: (o) => client.kv.pages('o', o).next(),
   watch: (o) => client.kv.watch('o', o),
   compact: (o) => client.kv.compact(1, o),
+  redlock: (o) => redlock.acquire(['o'], 1_000, o),
 };
 
 const SOURCES = join(import.meta.dirname, '../../packages/client/src');
