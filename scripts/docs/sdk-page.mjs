@@ -33,6 +33,14 @@ export const SDK_PAGES = [
       '`remora/redlock` has the API of the library redlock, for programs that [move from ' +
       'it](../how-to/locks/move-from-redlock.md).',
   },
+  {
+    path: 'docs/reference/sdk-migrate.md',
+    entry: '../../packages/client/src/migrate.ts',
+    title: 'Locks in two systems',
+    intro:
+      '`remora/migrate` holds a lock in another system and in Remora, for services that [move one by ' +
+      'one](../how-to/locks/move-while-running.md).',
+  },
 ];
 
 /**
@@ -51,7 +59,7 @@ export async function sdkPage({ entry, title, intro }) {
 
 /** Programs make these themselves; objects of the other classes come from a client. */
 const CONSTRUCTED = [
-  ...['ServiceError', 'LockStates', 'AdminClient', 'Redlock', 'ExecutionError', 'ResourceLockedError'],
+  ...['ServiceError', 'LockStates', 'AdminClient', 'Redlock', 'BothLocks', 'ExecutionError', 'ResourceLockedError'],
 ];
 
 /** With a title, a note about where it comes from, and a list of the classes. */

@@ -65,7 +65,7 @@ function output(program: string): Promise<string> {
   return new Promise((resolve) => child.once('close', (code) => resolve(`${out}${code}`)));
 }
 
-test.each(['README.md', 'methods.md', 'admin.md', 'redlock.md', 'errors.md', 'locks.md'])(
+test.each(['README.md', 'methods.md', 'admin.md', 'redlock.md', 'migrate.md', 'errors.md', 'locks.md'])(
   '%s in it links to nothing that is not in it',
   (document) => {
     const text = readFileSync(installed(document), 'utf8');
@@ -102,6 +102,7 @@ test.each([
   { entry: 'remora', has: 'RemoraError' },
   { entry: 'remora/admin', has: 'RemoraError' },
   { entry: 'remora/redlock', has: 'default' },
+  { entry: 'remora/migrate', has: 'BothLocks' },
 ])('what $entry publishes is what its sources export', async ({ entry, has }) => {
   const names = `import * as all from '${entry}'; console.log(Object.keys(all).sort().join());`;
   const expected = Object.keys(await import(entry)).sort();
@@ -208,6 +209,7 @@ describe('its size', () => {
     { row: 'installed', bytes: async () => fileBytes(installed()) },
     { row: '`remora`, bundled', bytes: async () => gzipSync((await bundled('remora')).text).length },
     { row: '`remora/admin`, bundled', bytes: async () => gzipSync((await bundled('remora/admin')).text).length },
+    { row: '`remora/migrate`, bundled', bytes: async () => gzipSync((await bundled('remora/migrate')).text).length },
     { row: '`remora/redlock`, bundled', bytes: async () => gzipSync((await bundled('remora/redlock')).text).length },
   ])('$row is at most as large as the README says, and not much smaller', async ({ row, bytes }) => {
     const size = (await bytes()) / 1_000;

@@ -25,6 +25,7 @@ import {
   Sessions,
 } from 'remora';
 import { AdminClient } from 'remora/admin';
+import { BothLocks, HeldBoth } from 'remora/migrate';
 import { Redlock, Lock as RedlockLock } from 'remora/redlock';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { OptionSet } from '../../packages/client/src/options/options.ts';
@@ -104,6 +105,7 @@ let leadership: Leadership;
 let stay: BarrierStay;
 let session: ClientSession;
 let redlock: Redlock;
+let both: BothLocks;
 let redlockLock: RedlockLock;
 /** Stands for `redlockLock`, which is not there yet when the table is written. */
 const THE_LOCK = {};
@@ -117,6 +119,7 @@ beforeAll(async () => {
   stay = await world.until(client.doubleBarrier('met', { parties: 1 }).enter());
   session = await world.until(client.session({ ttl: '1h' }));
   redlock = new Redlock([client]);
+  both = new BothLocks(client, { tryAcquire: async () => ({ renew: async () => true, release: async () => {} }) });
   redlockLock = await world.until(redlock.acquire(['redlock'], 3_600_000));
 });
 
@@ -310,6 +313,14 @@ const METHODS: readonly (readonly [Any, Record<string, Row>])[] = [
     },
   ],
   [
+    BothLocks,
+    {
+      acquire: row(['name', 'options'], ['n', {}], (...a) => (both as Any).acquire(...a)),
+      run: row(['name', 'options', 'function'], ['n', {}, () => {}], (...a) => (both as Any).run(...a)),
+    },
+  ],
+  [HeldBoth, { throwIfLost: NOTHING, release: NOTHING }],
+  [
     RedlockLock,
     {
       ...{ release: NOTHING },
@@ -438,7 +449,7 @@ const KIND_OF_OPTION: Record<string, Kind> = {
     maxMainThreadBlock: 'duration',
   },
   ...{ driftFactor: 'duration', retryCount: 'retries', retryDelay: 'duration', retryJitter: 'duration' },
-  automaticExtensionThreshold: 'duration',
+  ...{ automaticExtensionThreshold: 'duration', poll: 'duration', otherName: 'function' },
   ...{ user: 'text', password: 'text', allowPlainText: 'flag', owner: 'text' },
 };
 /** Where a name means something else. */
@@ -448,6 +459,7 @@ const KIND_OF: Record<string, Kind> = {
   'forceRelease.reason': 'text',
   'sort.by': 'one',
   'connect.token': 'secret',
+  'locks in both systems.ttl': 'ttl',
 };
 
 type Options = Record<string, unknown>;
@@ -503,6 +515,8 @@ const CALLS: Record<string, (options: Options) => unknown> = {
   watch: (o) => client.kv.watch('o', o),
   compact: (o) => client.kv.compact(1, o),
   redlock: (o) => redlock.acquire(['o'], 1_000, o),
+  'locks in both systems': (o) => new BothLocks(client, {} as Any, o),
+  'acquire in both systems': (o) => both.acquire('o', o),
 };
 
 const SOURCES = join(import.meta.dirname, '../../packages/client/src');
