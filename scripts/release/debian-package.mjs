@@ -1,6 +1,6 @@
 // The Debian package `remora`: what `remora-server` contains, systemd units, and a configuration file.
 //
-// DB1. It is made from the package `remora-server` and nothing else of the build.
+// DB1. It is made from the package `remora-server`, without its node for tests, and nothing else of the build.
 // DB2. Removing it keeps the data; purging it removes the user and the configuration, and keeps the data, too.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -45,6 +45,11 @@ function writeTree(tree, { server, keep }) {
   }
   cpSync(join(lib, 'LICENSE'), join(doc, 'copyright'));
   rmSync(join(lib, 'LICENSE'));
+  // The node for tests is for packages of npm.
+  rmSync(join(lib, 'types'), { recursive: true });
+  for (const file of readdirSync(join(lib, 'dist'))) {
+    if (file.startsWith('testing')) rmSync(join(lib, 'dist', file));
+  }
   const prebuilt = join(lib, 'node_modules/classic-level/prebuilds');
   for (const platform of readdirSync(prebuilt)) {
     if (platform !== keep) rmSync(join(prebuilt, platform), { recursive: true });

@@ -14,6 +14,7 @@ import { readJson, root } from '../lib.mjs';
 import { billOfMaterials, componentIn, componentsOf, licensesOf } from './components.mjs';
 import { copyDocuments } from './documents.mjs';
 import { common, pack, published, TARGET, writeJson } from './package-files.mjs';
+import { layOutTesting, testingManifest } from './testing-entry.mjs';
 
 const NAME = 'remora-server';
 /** SV1: packages with native code, and the package that names each as its dependency. */
@@ -33,6 +34,7 @@ const PROGRAMS = {
 /** Writes the package into `directory`, and returns the path of its tarball beside it. All must have been built. */
 export async function packServer(directory) {
   const { metafile, required } = await layOut(directory);
+  // The test node has no component that a node has not.
   const bundled = [...componentsOf(metafile), ...consoleComponents()].sort((a, b) => (a.name < b.name ? -1 : 1));
   const manifest = manifestOf(required);
   for (const file of common) cpSync(join(root, file), join(directory, file));
@@ -80,6 +82,7 @@ async function layOut(directory, define = {}) {
     metafile: true,
     logLevel: 'error',
   });
+  await layOutTesting(directory, { external: [...NATIVE.keys(), ...LEFT_OUT], esmBanner: REQUIRE, define });
   const required = copyWithDependencies(
     [...NATIVE].map(([name, owner]) => directoryOf(name, ownerOf(owner))),
     directory,
@@ -92,13 +95,13 @@ async function layOut(directory, define = {}) {
 }
 
 function manifestOf(required) {
-  const { type, bin } = readJson('packages/cli/package.json');
+  const { type, bin, version } = readJson('packages/cli/package.json');
   const description = 'Remora: a lock service and a consistent key-value store. The server and the command line.';
   const dependencies = Object.fromEntries(required.map((component) => [component.name, component.version]));
   const bundledDependencies = Object.keys(dependencies);
   return {
     ...{ ...published('packages/cli/package.json'), name: NAME, description },
-    ...{ type, bin, dependencies, bundledDependencies },
+    ...{ type, bin, ...testingManifest(version), dependencies, bundledDependencies },
   };
 }
 

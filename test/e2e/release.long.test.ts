@@ -10,7 +10,8 @@ import { eventually } from './eventually.ts';
 import { freePorts } from './free-ports.ts';
 import { Containers, imageOf, missingForContainers, servicesOf } from './release/containers.ts';
 import { PRINTED, PROGRAMS, TYPED_PROGRAM } from './release/programs.ts';
-import { nodeVersions, oldTypeScript } from './release/runtimes.ts';
+import { jest, nodeVersions, oldTypeScript } from './release/runtimes.ts';
+import { lockTests, TESTING_PRINTED, TESTING_PROGRAMS } from './release/testing-programs.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SLOW = 300_000;
@@ -21,6 +22,7 @@ const PORTS_APART = 10;
 const dir = mkdtempSync(join(tmpdir(), 'remora-release-'));
 const NODES = nodeVersions(dir);
 const OLD_TYPESCRIPT = oldTypeScript(dir);
+const JEST = jest(dir);
 
 let out: string;
 beforeAll(() => {
@@ -112,8 +114,9 @@ describe('installed from their tarballs into empty prefixes without a network', 
     remora = join(prefix, 'bin/remora');
     program = join(dir, 'program');
     mkdirSync(program);
-    output('npm', ['install', '--offline', '--prefix', program, tarball('remora')]);
-    for (const [name, text] of Object.entries(PROGRAMS)) writeFileSync(join(program, name), text);
+    output('npm', ['install', '--offline', '--prefix', program, tarball('remora'), tarball('remora-server')]);
+    const programs = { ...PROGRAMS, ...TESTING_PROGRAMS };
+    for (const [name, text] of Object.entries(programs)) writeFileSync(join(program, name), text);
   }, SLOW);
 
   describe.each(NODES)('with Node.js $version', ({ path, missing }) => {
@@ -147,6 +150,20 @@ describe('installed from their tarballs into empty prefixes without a network', 
         },
         SLOW,
       );
+
+      test.each(Object.keys(TESTING_PROGRAMS))('the node for tests: %s', (name) => {
+        expect(output(path, [join(program, name)])).toBe(TESTING_PRINTED);
+      });
+    });
+  });
+
+  describeWith(JEST.missing, 'under Jest', () => {
+    test('the fifty lock tests pass', async () => {
+      writeFileSync(join(program, 'locks.test.cjs'), await lockTests('jest', 'cjs'));
+      const results = join(program, 'results.json');
+      const config = JSON.stringify({ rootDir: program, testMatch: ['**/locks.test.cjs'], testTimeout: SLOW });
+      output(process.execPath, [JEST.path, '--config', config, '--json', '--outputFile', results]);
+      expect(JSON.parse(readFileSync(results, 'utf8'))).toMatchObject({ numPassedTests: 50, numFailedTests: 0 });
     });
   });
 

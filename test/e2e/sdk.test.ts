@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { connect, type KvWatch, type RemoraClient, type WatchEvent } from 'remora';
@@ -216,7 +217,8 @@ describe('a waiter gets the lock', () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     try {
-      const version = Number(await line(holder.stdout));
+      const output = linesOf(holder);
+      const version = Number(await output());
       const waiting = other.lock(name).acquire({ wait: '60s' });
       await eventually('it is in the queue', async () => (await client.locks.show(name))?.waiters.length === 1);
       const begun = performance.now();
@@ -230,18 +232,22 @@ describe('a waiter gets the lock', () => {
       expect(await client.locks.check([{ name, version }])).toEqual([false]);
       if (signal === 'SIGKILL') return;
       // It wakes up with a lock that it does not have any more, and is told so first of all.
-      const told = line(holder.stdout);
       holder.kill('SIGCONT');
-      expect(await told).toBe('lost');
+      expect(await output()).toBe('lost');
     } finally {
       holder.kill('SIGKILL');
     }
   });
 });
 
-async function line(output: Readable): Promise<string> {
-  const [text] = (await once(output, 'data', { signal: AbortSignal.timeout(60_000) })) as [Buffer];
-  return text.toString().trim();
+/** Reads the output of a process line by line, from its beginning. */
+function linesOf(child: ChildProcessByStdio<null, Readable, null>): () => Promise<string> {
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return async () => {
+    const next = await lines.next();
+    if (next.done) throw new Error(`it ended (exit code ${child.exitCode}, signal ${child.signalCode})`);
+    return next.value;
+  };
 }
 
 async function take(watch: KvWatch, count: number): Promise<readonly WatchEvent[]> {

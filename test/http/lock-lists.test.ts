@@ -49,6 +49,9 @@ test('names are found by a part, kinds are told apart, and pages go on where the
   const byKind = await Promise.all(['shared', 'semaphore', 'barrier'].map((kind) => page(`kind=${kind}`)));
   expect(byKind.map(names)).toEqual([['shared-1'], ['permits-1'], ['db-1']]);
   expect(names(await page('kind=exclusive&contains=1'))).toEqual(['db-1', 'db-12', 'web-1', { base64: '/zE=' }]);
+  expect(names(await page('waiting=true'))).toEqual(['db-1']);
+  expect(names(await page('waiting=true&kind=shared'))).toEqual([]);
+  expect(names(await page('waiting=false&limit=2'))).toHaveLength(2);
   const held = await bed.done<Shown & { readonly nowMs: number }>({ method: 'GET', target: `${LOCKS}/db-1` });
   expect(held.nowMs).toBe(bed.world.clock.wallMs());
   await bed.done({ target: lockPath('db-1', 'force-release') });
@@ -71,6 +74,19 @@ test('a search that finds nothing among very many locks does a bounded part of t
   await page(`contains=x&after=${first.next}`);
   expect(asked.slice(20)).toHaveLength(20);
   expect(asked[20]).toBe('l20');
+});
+
+test('locks with waiters are found among others, page by page', async () => {
+  for (const name of ['a', 'b', 'c', 'd', 'e']) await bed.acquire(name);
+  const waiting = ['b', 'c', 'e'].map((name) =>
+    bed.ask({ target: lockPath(name, 'acquire'), body: { token: `${GUID}-${name}`, wait: '1m' } }),
+  );
+  await bed.world.run(100);
+  expect(await pages('waiting=true&limit=2')).toEqual({ found: ['b', 'c', 'e'], asked: 2 });
+  expect(await pages('waiting=true&limit=3')).toEqual({ found: ['b', 'c', 'e'], asked: 1 });
+  for (const name of ['b', 'c', 'e']) await bed.done({ target: lockPath(name, 'force-release') });
+  await Promise.all(waiting.map((one) => bed.world.until(one)));
+  expect(names(await page('waiting=true'))).toEqual([]);
 });
 
 test('namespaces are listed page by page', async () => {
@@ -124,6 +140,7 @@ describe('a session', () => {
 
 test.each([
   { target: `${LOCKS}?kind=rw`, said: 'kind must be one of exclusive, shared, semaphore, barrier' },
+  { target: `${LOCKS}?waiting=yes`, said: 'waiting must be true or false' },
   { target: `${LOCKS}?contains=${'x'.repeat(1_025)}`, said: 'contains has 0 to 1024 bytes' },
   { target: `${LOCKS}?kind=shared&limit=1001`, said: 'limit is an integer from 1 to 1000' },
   { target: '/v1/namespaces?limit=0', said: 'limit is an integer from 1 to 1000' },

@@ -6,6 +6,7 @@ export { AdmittedBackend } from './admission/admitted-backend.ts';
 export { AuthAdmin, type AuthAdminDeps } from './authorisation/auth-admin.ts';
 export { AuthorisedBackend, type AuthorisedBackendDeps } from './authorisation/authorised-backend.ts';
 export * from './backend.ts';
+export { BackendDecorator } from './backend-decorator.ts';
 export { TIMEOUT_LIMITS, type TimeoutLimits } from './calls.ts';
 export { type EtcdApi, type EtcdApiDeps, etcdApi } from './etcd/etcd-api.ts';
 export type { EtcdNode } from './etcd/etcd-node.ts';

@@ -107,8 +107,15 @@ export type LockCommand =
       /** The acquire that this ends. */
       readonly attempt?: number;
     }
-  /** Takes the lock from all holders. `by` and `reason` stay on record if either is given (F1 of `procedures.ts`). */
-  | { readonly type: 'forceRelease'; readonly lock: LockId; readonly by?: string; readonly reason?: string }
+  /** Takes the lock from its holders. `by` and `reason` stay on record if either is given (F1 of `procedures.ts`). */
+  | {
+      readonly type: 'forceRelease';
+      readonly lock: LockId;
+      readonly by?: string;
+      readonly reason?: string;
+      /** Only grants up to this version end: those that the caller has seen. Absent or 0: all. */
+      readonly upToVersion?: number;
+    }
   /**
    * The holder keeps the lock, shared from now on and by a new version, and no longer waits for an upgrade. Repeating
    * it changes nothing.

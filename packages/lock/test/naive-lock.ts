@@ -256,15 +256,19 @@ export class NaiveLock extends NaiveState {
     return true;
   }
 
-  #forceRelease({ by = '', reason = '' }: CommandOf<'forceRelease'>): Gist {
-    if (this.upgrader !== undefined) this.notices.push(`${name(this.upgrader.owner)} LOCK_NOT_HELD`);
-    this.upgrader = undefined;
-    const entering = this.barrierWaiters.filter(({ parties }) => parties > 0).sort(byOwner);
+  #forceRelease({ by = '', reason = '', upToVersion = 0 }: CommandOf<'forceRelease'>): Gist {
+    const holders = this.holders.filter(({ version }) => upToVersion === 0 || version <= upToVersion);
+    const taken = new Set(holders.map(({ owner }) => name(owner)));
+    if (this.upgrader !== undefined && taken.has(name(this.upgrader.owner))) {
+      this.notices.push(`${name(this.upgrader.owner)} LOCK_NOT_HELD`);
+      this.upgrader = undefined;
+    }
+    const entering = this.barrierWaiters.filter(({ owner, parties }) => parties > 0 && taken.has(name(owner)));
+    entering.sort(byOwner);
     for (const { owner } of entering) {
       this.dropBarrierWaiter(owner);
       this.notices.push(`${name(owner)} LOCK_NOT_HELD`);
     }
-    const { holders } = this;
     this.notices.push(...holders.map(({ owner, version }) => `${name(owner)} released 0 ${version}`));
     for (const held of holders) this.vacate(held);
     const newest = holders.at(-1);

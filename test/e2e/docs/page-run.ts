@@ -17,6 +17,7 @@ import { type CodeBlock, codeBlocks } from '../../../packages/cli/test/docs/mark
 import { ROOT, readPage } from '../../../packages/cli/test/docs/pages.ts';
 import type { Cluster } from '../harness.ts';
 import { PROGRAM } from '../program.ts';
+import { copyTesting } from '../release/copy-testing.ts';
 
 /** Waits for the end of the process: its ports and its directory are free then. */
 const STOP = `pid=$(sed -E 's/.*"pid": ?([0-9]+).*/\\1/' < <(tr -d '\\n' < /var/lib/remora/lock/owner.json))
@@ -51,6 +52,7 @@ export class PageRunner {
     chmodSync(command, 0o755);
     mkdirSync(join(this.dir, 'node_modules'));
     symlinkSync(join(ROOT, 'packages/client'), join(this.dir, 'node_modules/remora'));
+    copyTesting(join(this.dir, 'node_modules/remora-server'));
   }
 
   /** Runs pages one after the other in one shell (PR1). Rejects with the output if a command fails. */

@@ -1,4 +1,4 @@
-/** Other versions of Node and of TypeScript, from the npm registry; npm's cache keeps what was downloaded. */
+/** Other versions of Node and of TypeScript, and Jest, from the npm registry; npm's cache keeps what was downloaded. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,6 +23,11 @@ export function nodeVersions(dir: string): readonly Runtime[] {
 /** The oldest version of TypeScript that the documentation names. */
 export function oldTypeScript(dir: string): Runtime {
   return download(dir, '5.2', { name: 'typescript', file: 'bin/tsc' });
+}
+
+/** The test runner Jest. */
+export function jest(dir: string): Runtime {
+  return download(dir, '30.2.0', { name: 'jest', file: 'bin/jest.js' });
 }
 
 function download(dir: string, version: string, { name, file }: { readonly name: string; readonly file: string }) {

@@ -138,6 +138,7 @@ const IMAGE: MasterImage = {
   asked: [],
   ended: [],
   chosen: [],
+  operators: [],
   auth: new AuthState().image,
 };
 const USERS: AuthImage = {
@@ -161,6 +162,18 @@ const CARE_IMAGE: MasterImage = {
   pauses: [{ name: 'bytes', untilMs: 1_700_000_000_000 }],
   asked: [{ rangeId: 2, epoch: RANGE.epoch, childId: 9, replicas: RANGE.replicas }],
   ended: [{ rangeId: 8, into: 2 }],
+  operators: [
+    {
+      ...{ operatorId: 2_000_001, rangeId: 2, partner: 0, kind: 'admin', status: 'success', reason: 'requested' },
+      ...{
+        steps: ['transfer the leader to node 2'],
+        step: 1,
+        outcome: 'done',
+        createdMs: 1,
+        endedMs: 1_700_000_000_000,
+      },
+    },
+  ],
   auth: USERS,
 };
 

@@ -26,6 +26,7 @@ import { COMMAND_PROMISE } from './run-child.ts';
 
 /** The shell keeps 8 bits of an exit code. */
 const EXIT_CODE_MAX = 255;
+const readVersion = flagReader(int({ min: 1 }));
 const readPermits = flagReader(int({ min: 1, max: PERMITS_MAX }));
 
 const EXAMPLES = `
@@ -58,6 +59,7 @@ interface ReleaseFlags extends NamespaceFlags {
   readonly force?: true;
   readonly reason?: string;
   readonly by?: string;
+  readonly upToVersion?: number;
 }
 
 export function lockCommand(shell: Shell): Command {
@@ -260,14 +262,15 @@ function releaseCommand(shell: Shell): Command {
     .option('--force', 'required: from then on, only the fencing version protects against writes of the old holders')
     .option('--reason <text>', 'reason, recorded with the lock')
     .option('--by <text>', 'who took the lock, recorded with it (default: user and host)')
+    .option('--up-to-version <version>', 'end only grants up to this version, which `lock show` shows', readVersion)
     .addHelpText('after', examples('remora lock release --force --reason "its host is gone" orders/42'));
   return namespaced(command, shell).action((name: string, flags: ReleaseFlags) => {
     if (!flags.force) {
       throw new CommandError('usage', 'only its holder releases a lock; add --force to take it from all holders');
     }
     return withClient(flags, async (client) => {
-      const { namespace, reason = '', by = operatorName() } = flags;
-      await client.locks.forceRelease(name, { namespace, reason, by: by.slice(0, 128) });
+      const { namespace, reason = '', by = operatorName(), upToVersion } = flags;
+      await client.locks.forceRelease(name, { namespace, reason, by: by.slice(0, 128), upToVersion });
       shell.out(flags.json ? JSON.stringify({ released: true }) : `released ${printableText(name)}`);
     });
   });

@@ -27,11 +27,16 @@ export interface ForceReleaseOptions extends NamespaceOptions {
   readonly by?: string | undefined;
   /** Why, at most 1 KiB. */
   readonly reason?: string | undefined;
+  /**
+   * Takes the lock only from grants up to this version, so from nobody who was granted it after you looked. Default:
+   * from all holders.
+   */
+  readonly upToVersion?: number | undefined;
 }
 
 export const FORCED_CHECKS: ChecksOf<Pick<ForceReleaseOptions, 'by' | 'reason'>> = { by: text, reason: text };
 export const FORCE_RELEASE_OPTIONS = optionSet<ForceReleaseOptions>('forceRelease', {
-  ...{ ...NAMESPACE_CHECKS, ...FORCED_CHECKS },
+  ...{ ...NAMESPACE_CHECKS, ...FORCED_CHECKS, upToVersion: count(1, Number.MAX_SAFE_INTEGER) },
 });
 
 export interface LockListOptions extends NamespaceOptions {
@@ -144,13 +149,13 @@ export class Locks {
    * Takes the lock from all its holders, without asking them. They hear of it by their `signal`, which may be after the
    * next grant: until then only the fencing version protects against what they still do.
    *
-   * @throws ServiceError LOCK_NOT_HELD when nobody holds the lock; UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED
-   *   or UNKNOWN_OUTCOME when the cluster did not answer.
+   * @throws ServiceError LOCK_NOT_HELD when nobody holds the lock, or only by later grants than `upToVersion`;
+   *   UNAVAILABLE, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED or UNKNOWN_OUTCOME when the cluster did not answer.
    */
   async forceRelease(name: BytesLike, options: ForceReleaseOptions = {}): Promise<void> {
     checkOptions(FORCE_RELEASE_OPTIONS, options);
-    const { by = '', reason = '', namespace } = options;
-    await this.#command({ type: 'forceRelease', lock: lockIdOf(name, { namespace }), by, reason });
+    const { by = '', reason = '', upToVersion = 0, namespace } = options;
+    await this.#command({ type: 'forceRelease', lock: lockIdOf(name, { namespace }), by, reason, upToVersion });
   }
 
   /**

@@ -43,7 +43,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   COMPACTED: 'This revision is deleted. Read the present state.',
   LOCK_NOT_HELD: 'The lock is free already. Reload to see the present state.',
   SESSION_EXPIRED: 'The session has ended already, and its locks are released.',
-  KEY_CHANGED: 'Somebody else changed the key meanwhile. Compare both values, then write again.',
+  KEY_CHANGED: 'Somebody else has changed the key since you loaded it. Look at the present value, then decide.',
   INTERNAL: 'This is a defect. Please report it with the log of the node.',
   NOT_FOUND: 'It may be deleted, or this node may run an older release.',
 };

@@ -55,6 +55,11 @@ export function history(key: JsonBytes, after: string | undefined, signal: Abort
   return get(keyPath('kv-history', key), { after, limit: 50 }, signal);
 }
 
+/** Undefined for keys that cannot be in a path. */
+export function historyPath(key: JsonBytes): string | undefined {
+  return isPathSafe(key) ? keyPath('kv-history', key) : undefined;
+}
+
 export interface Write {
   readonly value: JsonBytes;
   /** Only if the key was last changed at this revision; 0: only if it does not exist. Undefined: in any case. */

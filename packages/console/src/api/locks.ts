@@ -8,10 +8,11 @@ import type {
   SessionLocksAnswer,
   SessionsAnswer,
 } from '@remora/gateway/http/json/locks';
-import type { Part } from '../app/pages-hook.ts';
 import { serverTime } from '../app/time.ts';
 import { isPathSafe, type JsonBytes, percentEncoded } from '../logic/bytes.ts';
+import type { Part } from '../logic/parts.ts';
 import { randomId } from '../logic/random-id.ts';
+import { cursorBefore } from '../logic/session-text.ts';
 import { call, get } from './client.ts';
 import { ApiError } from './errors.ts';
 
@@ -35,22 +36,20 @@ export interface LockSearch {
   readonly prefix: string;
   readonly contains: string;
   readonly kind: string;
+  /** Only locks with waiters: `true`; any: empty. */
+  readonly waiting: string;
 }
-
-/** `readAtMs`: the cluster's time of the answer, from which `remainingMs` counts. */
-export type LockRow = LockJson & { readonly readAtMs: number };
 
 export async function lockList(
   search: LockSearch,
   after: string | undefined,
   signal: AbortSignal,
-): Promise<Part<LockRow>> {
-  const { namespace, prefix, contains, kind } = search;
-  const query = { prefix, contains, kind, after, limit: PAGE };
+): Promise<Part<LockJson>> {
+  const { namespace, ...terms } = search;
+  const query = { ...terms, after, limit: PAGE };
   const answer = await get<LocksAnswer>(`/v1/locks/${segment(namespace, 'namespace')}`, query, signal);
   serverTime(answer.nowMs);
-  const readAtMs = answer.nowMs;
-  return { rows: answer.locks.map((row) => ({ ...row, readAtMs })), next: answer.more ? answer.next : undefined };
+  return { rows: answer.locks, next: answer.more ? answer.next : undefined };
 }
 
 export async function lock(name: LockName, signal: AbortSignal): Promise<LockAnswer> {
@@ -61,8 +60,13 @@ export async function lock(name: LockName, signal: AbortSignal): Promise<LockAns
 
 export type Reason = { readonly by: string; readonly reason: string };
 
-export function forceRelease(name: LockName, why: Reason): Promise<{ readonly version: number }> {
-  return call('POST', `${lockPath(name)}/force-release`, { body: { requestId: randomId(), ...filled(why) } });
+/** Takes the lock from the holders up to a version, and from none that was granted it later. */
+export function forceRelease(
+  name: LockName,
+  { upToVersion, ...why }: Reason & { readonly upToVersion: number },
+): Promise<{ readonly version: number }> {
+  const body = { requestId: randomId(), upToVersion, ...filled(why) };
+  return call('POST', `${lockPath(name)}/force-release`, { body });
 }
 
 export function revoke(name: LockName, why: Reason & { readonly for: string }): Promise<{ readonly version: number }> {
@@ -90,10 +94,22 @@ export async function sessionList(
   return { rows: answer.sessions, next: answer.more ? answer.next : undefined };
 }
 
-/** The attributes of sessions, by their ids; of the first thousand, which are all of most clusters. */
-export async function sessionNames(signal: AbortSignal): Promise<ReadonlyMap<string, SessionInfoJson>> {
-  const { sessions } = await get<SessionsAnswer>('/v1/sessions', { limit: 1_000 }, signal);
-  return new Map(sessions.map((one) => [one.session, one]));
+export interface KnownSessions {
+  readonly byId: ReadonlyMap<string, SessionInfoJson>;
+  /** Whether these are all sessions. */
+  readonly isWhole: boolean;
+}
+
+/** The first thousand sessions, which are all of most clusters. */
+export async function knownSessions(signal: AbortSignal): Promise<KnownSessions> {
+  const { sessions, more } = await get<SessionsAnswer>('/v1/sessions', { limit: 1_000 }, signal);
+  return { byId: new Map(sessions.map((one) => [one.session, one])), isWhole: !more };
+}
+
+/** One session without its locks, which is cheaper than `session`. Undefined: it has ended. */
+export async function sessionInfo(id: string, signal: AbortSignal): Promise<SessionInfoJson | undefined> {
+  const { sessions } = await get<SessionsAnswer>('/v1/sessions', { after: cursorBefore(id), limit: 1 }, signal);
+  return sessions.find(({ session: found }) => found === id);
 }
 
 export function session(id: string, signal: AbortSignal): Promise<SessionAnswer> {

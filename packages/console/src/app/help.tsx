@@ -4,7 +4,7 @@ import { keysOf, type Shortcut } from './shortcuts.ts';
 
 const GENERAL: readonly Shortcut[] = [
   { keys: '/', meaning: 'Search on this page' },
-  { keys: '?', meaning: 'Show the keys' },
+  { keys: '?', meaning: 'Show the keyboard shortcuts' },
   { keys: 'Esc', meaning: 'Close a dialog, leave the search' },
 ];
 
@@ -14,7 +14,7 @@ export function Help({ close }: { close(): void }) {
     return keys === undefined ? [] : [{ keys, meaning: title }];
   });
   return (
-    <Dialog title="Keys" close={close}>
+    <Dialog title="Keyboard shortcuts" close={close}>
       <dl class="keys">
         {[...GENERAL, ...pages].map(({ keys, meaning }) => (
           <div key={keys}>

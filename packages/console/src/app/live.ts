@@ -4,8 +4,9 @@
  */
 import type { ClusterJson, OperatorsJson, SchedulersJson } from '@remora/gateway/http/json/cluster';
 import type { LiveNowJson, LiveRangeJson, LiveRangesJson, LiveTopic } from '@remora/gateway/http/json/history';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { stream } from '../api/events.ts';
+import { withChanges } from '../logic/live-ranges.ts';
 import { Store } from '../logic/store.ts';
 import { type Resource, useResource, useStore } from './hooks.ts';
 
@@ -37,15 +38,34 @@ interface Asked<State, Value> {
   readonly everyMs: number;
 }
 
+/** The stream tells a state as soon as an answer could; asked for as well, all of it would be read twice. */
+const HEAD_START_MS = 1_000;
+
 /** A state that is kept up to date: by the live topic, and by asking for it while that cannot be told. */
 export function useLiveResource<Name extends Topic, Value>(
   topic: Name,
   { of, key, load, everyMs }: Asked<States[Name], Value>,
 ): Resource<Value> {
   const live = useLive(topic);
-  const asked = useResource(key, load, live === undefined ? { everyMs } : {});
-  const data = useMemo(() => (live === undefined ? undefined : of(live)), [live]);
-  return data === undefined ? asked : { ...asked, data, error: undefined };
+  const isAsked = useLasting(live === undefined, HEAD_START_MS);
+  const asked = useResource(isAsked ? key : undefined, load, { everyMs });
+  const told = useMemo(() => (live === undefined ? undefined : of(live)), [live, key]);
+  // While neither is known, the last state stays.
+  const last = useRef<{ readonly key: string; readonly data: Value | undefined }>(undefined);
+  const data = told ?? asked.data ?? (last.current?.key === key ? last.current.data : undefined);
+  last.current = { key, data };
+  return { ...asked, data, error: told === undefined ? asked.error : undefined };
+}
+
+/** Whether something has been true for this long. */
+function useLasting(isTrue: boolean, ms: number): boolean {
+  const [isLong, setLong] = useState(false);
+  useEffect(() => {
+    if (!isTrue) return setLong(false);
+    const timer = setTimeout(() => setLong(true), ms);
+    return () => clearTimeout(timer);
+  }, [isTrue, ms]);
+  return isTrue && isLong;
 }
 
 /** Follows a topic while the caller is on the page. Undefined: there is no live state. */
@@ -84,7 +104,7 @@ function reopen(): void {
     state: (state) => state === 'closed' && forget(),
     event(name, data) {
       if (name === 'problem') return without((data as { readonly topic: LiveTopic }).topic);
-      const value = name === 'ranges' ? withChanges(data as LiveRangesJson) : data;
+      const value = name === 'ranges' ? withChanges(states.get().ranges ?? [], data as LiveRangesJson) : data;
       states.set({ ...states.get(), [name]: value });
     },
   });
@@ -97,29 +117,3 @@ function forget(): void {
 function without(topic: LiveTopic): void {
   states.set(Object.fromEntries(Object.entries(states.get()).filter(([name]) => name !== topic)));
 }
-
-function withChanges({ whole, ranges, removed }: LiveRangesJson): readonly LiveRangeJson[] {
-  if (whole) return ranges;
-  const changed = new Map(ranges.map((range) => [range.id, range]));
-  const ended = new Set(removed);
-  const before = (states.get().ranges ?? []).filter(({ id }) => !ended.has(id));
-  const known = new Set(before.map(({ id }) => id));
-  const kept = before.map((range) => changed.get(range.id) ?? range);
-  return inOrder([...kept, ...ranges.filter(({ id }) => !known.has(id))]);
-}
-
-/** Each range begins where another one ends, so the order follows without comparing keys. */
-function inOrder(ranges: readonly LiveRangeJson[]): readonly LiveRangeJson[] {
-  const byStart = new Map(ranges.map((range) => [range.start, range]));
-  const ordered: LiveRangeJson[] = [];
-  let next = byStart.get(FIRST);
-  while (next !== undefined && ordered.length < ranges.length) {
-    ordered.push(next);
-    byStart.delete(next.start);
-    next = next.end === FIRST ? undefined : byStart.get(next.end);
-  }
-  return [...ordered, ...byStart.values()];
-}
-
-/** No bound, as the start of the first range and the end of the last one. */
-const FIRST = '-';

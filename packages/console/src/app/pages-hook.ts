@@ -1,16 +1,13 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { connection } from '../api/connection.ts';
+import { joined, type Part } from '../logic/parts.ts';
 import { useStore } from './hooks.ts';
-
-export interface Part<Row> {
-  readonly rows: readonly Row[];
-  /** The cursor of the next page; absent at the end. */
-  readonly next?: string | undefined;
-}
 
 export interface Pages<Row> {
   readonly rows: readonly Row[];
   readonly hasMore: boolean;
+  /** More rows follow, and are not read: a tab keeps so many at most. */
+  readonly isFull: boolean;
   readonly isLoading: boolean;
   readonly isLoaded: boolean;
   readonly error: unknown;
@@ -18,10 +15,9 @@ export interface Pages<Row> {
   reload(): void;
 }
 
-interface State<Row> {
+interface State<Row> extends Part<Row> {
   readonly key: string;
-  readonly rows: readonly Row[];
-  readonly next?: string | undefined;
+  readonly isFull?: boolean;
   readonly parts: number;
   readonly error?: unknown;
 }
@@ -61,8 +57,7 @@ export function usePages<Row>(
         if (caller.signal.aborted) return;
         setState((before) => {
           const isFirst = after === undefined || before.key !== key;
-          const rows = isFirst ? part.rows : [...before.rows, ...part.rows];
-          return { key, rows, next: part.next, parts: isFirst ? 1 : before.parts + 1 };
+          return { key, ...joined(isFirst ? [] : before.rows, part), parts: isFirst ? 1 : before.parts + 1 };
         });
       } catch (error) {
         if (caller.signal.aborted) return;
@@ -91,6 +86,7 @@ export function usePages<Row>(
   return {
     rows: isCurrent ? state.rows : [],
     hasMore: next !== undefined,
+    isFull: isCurrent && state.isFull === true,
     isLoading: loading,
     isLoaded: isCurrent && state.parts > 0,
     error: isCurrent ? state.error : undefined,

@@ -1,25 +1,21 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { useStore } from '../app/hooks.ts';
 import { isDark } from '../app/theme.ts';
 import { absolute } from '../logic/format.ts';
-
-interface Line {
-  readonly name: string;
-  readonly values: readonly (number | null)[];
-}
+import { LINES_MAX, type Line } from '../logic/line-choice.ts';
 
 interface ChartProps {
   readonly title: string;
-  /** Ms since 1970. */
+  /** Ms since 1970. The same array stands for the same times, and those of `lines` likewise: it is drawn once. */
   readonly times: readonly number[];
   readonly lines: readonly Line[];
   readonly unit: (value: number) => string;
 }
 
 const HEIGHT = 150;
-const COLOURS = 8;
+const SPAN_S = 3_600;
 
 /** Lines over time. Its latest values are in the text beside it, for those who do not see it. */
 export function Chart({ title, times, lines, unit }: ChartProps) {
@@ -27,7 +23,10 @@ export function Chart({ title, times, lines, unit }: ChartProps) {
   const plot = useRef<uPlot | undefined>(undefined);
   const dark = useStore(isDark);
   const names = lines.map(({ name }) => name).join('\n');
-  const data = [times.map((at) => at / 1_000), ...lines.map(({ values }) => [...values])] as uPlot.AlignedData;
+  const data = useMemo(
+    () => [times.map((at) => at / 1_000), ...lines.map(({ values }) => [...values])] as uPlot.AlignedData,
+    [times, lines],
+  );
   const latest = useRef(data);
   latest.current = data;
   const shown = useRef(unit);
@@ -56,7 +55,7 @@ export function Chart({ title, times, lines, unit }: ChartProps) {
         <span class="chart-legend">
           {lines.map(({ name, values }, at) => (
             <span key={name} class="chart-key">
-              <i class={`swatch swatch-${at % COLOURS}`} aria-hidden="true" />
+              <i class={`swatch swatch-${at % LINES_MAX}`} aria-hidden="true" />
               {name} <b>{unit(lastOf(values))}</b>
             </span>
           ))}
@@ -65,6 +64,18 @@ export function Chart({ title, times, lines, unit }: ChartProps) {
       <div class="chart-plot" ref={box} role="img" aria-label={`${title} over time`} />
     </figure>
   );
+}
+
+/** From the data: of a single time, the chart would make a day. */
+function lastHour({ data: [times] }: uPlot, _: number, max: number): [number, number] {
+  const last = times.at(-1) ?? max;
+  return [last - SPAN_S, last];
+}
+
+/** A line of one value is not seen without its point. */
+function isShort(plot: uPlot, line: number): boolean {
+  const known = (plot.data[line] ?? []).filter((value) => value !== null);
+  return known.length < 3;
 }
 
 function timeOfDay(seconds: number): string {
@@ -90,7 +101,11 @@ function optionsOf(element: HTMLElement, names: readonly string[], unit: (value:
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
     padding: [8, 8, 0, 0],
-    scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    // The last hour, however little of it is known: the lines begin where the cluster began.
+    scales: {
+      x: { range: lastHour },
+      y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
     axes: [
       { ...axis, space: 70, values: (_, ticks) => ticks.map(timeOfDay) },
       { ...axis, size: 62, space: 36, values: (_, ticks) => ticks.map(unit) },
@@ -99,9 +114,9 @@ function optionsOf(element: HTMLElement, names: readonly string[], unit: (value:
       {},
       ...names.map((label, at) => ({
         label,
-        stroke: colour(`--line-${at % COLOURS}`),
+        stroke: colour(`--line-${at % LINES_MAX}`),
         width: 1.5,
-        points: { show: false },
+        points: { show: isShort, size: 5 },
         spanGaps: false,
       })),
     ],

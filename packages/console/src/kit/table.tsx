@@ -21,12 +21,14 @@ interface TableProps<Row> {
   keyOf(row: Row): string | number;
   /** Where a click on the row leads; the first cell should have the link, for keyboards. */
   readonly tone?: (row: Row) => 'bad' | 'warn' | undefined;
-  /** Called when the last rows come into sight. */
+  /** Called when the last rows come near. */
   readonly atEnd?: (() => void) | undefined;
   readonly empty?: ComponentChildren;
 }
 
 const ROW_HEIGHT = 36;
+/** More rows are read before the last ones come into sight. */
+const AHEAD_ROWS = 30;
 /** Lists up to this length are drawn as a whole, and grow with the page. */
 const WHOLE_MAX = 60;
 
@@ -49,7 +51,7 @@ export function Table<Row>(props: TableProps<Row>) {
     return () => observer.disconnect();
   }, [isLong]);
 
-  const isAtEnd = shown.to === rows.length;
+  const isAtEnd = shown.to + AHEAD_ROWS >= rows.length;
   useEffect(() => {
     if (isAtEnd && rows.length > 0) atEnd?.();
   }, [isAtEnd, rows.length, atEnd]);

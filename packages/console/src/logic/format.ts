@@ -103,6 +103,11 @@ export function absolute(at: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())} ${zone}`;
 }
 
+/** Local time of the day: `13:05:09`. */
+export function timeOfDay(at: number): string {
+  return absolute(at).slice(11, 19);
+}
+
 export function percent(share: number): string {
   return Number.isFinite(share) ? `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %` : '–';
 }

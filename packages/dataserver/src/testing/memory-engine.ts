@@ -33,9 +33,10 @@ export class MemoryEngine implements Engine {
   #store: MemoryStore;
   #engine: OverlayEngine;
 
-  constructor(deps: MemoryEngineDeps) {
+  /** `medium`: what an earlier engine has left. */
+  constructor(deps: MemoryEngineDeps, medium = new MemoryMedium()) {
     this.#deps = deps;
-    this.#medium = new MemoryMedium();
+    this.#medium = medium;
     [this.#store, this.#engine] = this.#start();
   }
 

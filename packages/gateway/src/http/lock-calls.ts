@@ -159,16 +159,20 @@ export class LockCalls {
     return unlessRefused(await theRest(this.#calls.lock({ type: 'cancel', ...what })), 'canceled');
   }
 
-  /** Takes a lock from its holders. Repeated without the same `requestId`, it would take it from later holders, too. */
+  /**
+   * Takes a lock from its holders. Repeated without `upToVersion` and the same `requestId`, it would take it from later
+   * holders, too.
+   */
   async forceRelease(lock: LockId, fields: Fields): Promise<{ readonly version: number }> {
     const by = fields.text('by');
     const reason = fields.text('reason');
+    const upToVersion = fields.integer('upToVersion', { min: 1, max: Number.MAX_SAFE_INTEGER });
     const chosen = fields.shortText('requestId', REQUEST_ID_MAX);
     fields.end();
     const options =
       chosen === undefined ? {} : { ...this.#calls.once(chosenRequestId(lock, chosen)), isChosenId: true };
     const said = { ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) };
-    const command = { type: 'forceRelease', lock, ...said } as const;
+    const command = { type: 'forceRelease', lock, ...said, ...(upToVersion && { upToVersion }) } as const;
     refuse(validateLockCommand(command));
     const { version } = unlessRefused(await this.#calls.lock(command, options), 'released');
     return { version };

@@ -1,5 +1,5 @@
 import { EMPTY_BYTES } from '@remora/base';
-import { type LockQuery, type LockState, type SearchedKind, validateLockQuery } from '@remora/lock';
+import { LIST_LIMIT_MAX, type LockQuery, type LockState, type SearchedKind, validateLockQuery } from '@remora/lock';
 import { invalid } from './fields.ts';
 import type { LocksAnswer, NamespacesAnswer } from './json/locks.ts';
 import { lockJson } from './lock-json.ts';
@@ -29,16 +29,16 @@ export class LockLists {
   }
 
   async list(namespace: string, { query: asked }: Target): Promise<LocksAnswer> {
-    onlyThese(asked, ['prefix', 'after', 'limit', 'contains', 'kind']);
+    onlyThese(asked, ['prefix', 'after', 'limit', 'contains', 'kind', 'waiting']);
     const prefix = asked.get('prefix') ?? EMPTY_BYTES;
     const after = asked.get('after') ?? EMPTY_BYTES;
     const limit = wholeNumber(asked, 'limit', LIST_LIMIT_DEFAULT);
     const terms = { namespace, prefix, after, limit };
-    const [contains, kind] = [asked.get('contains'), kindOf(asked)];
-    const { locks, next } =
-      contains === undefined && kind === undefined
-        ? await this.#listed({ type: 'list', ...terms, allKinds: true })
-        : await this.#found({ type: 'search', ...terms, contains: contains ?? EMPTY_BYTES, kind });
+    const [contains, kind, isWaiting] = [asked.get('contains'), kindOf(asked), waitingOf(asked)];
+    const isList = contains === undefined && kind === undefined && !isWaiting;
+    const { locks, next } = isList
+      ? await this.#listed({ type: 'list', ...terms, allKinds: true })
+      : await this.#found({ type: 'search', ...terms, contains: contains ?? EMPTY_BYTES, kind }, isWaiting);
     return {
       locks: locks.map(lockJson),
       more: next !== undefined,
@@ -54,17 +54,20 @@ export class LockLists {
   }
 
   /** LL1. */
-  async #found(query: Search): Promise<Listed> {
+  async #found(query: Search, isWaiting: boolean): Promise<Listed> {
     refuse(validateLockQuery(query));
     const locks: LockState[] = [];
     let next: Uint8Array | undefined = query.after;
     for (let i = 0; i < SEARCHES_MAX && next !== undefined && locks.length < query.limit; i++) {
-      const limit = query.limit - locks.length;
+      // Ranges do not look for waiters: each search returns a whole page, of which few may fit.
+      const limit = isWaiting ? LIST_LIMIT_MAX : query.limit - locks.length;
       const page: Listed = await this.#calls.ask({ ...query, after: next, limit });
-      locks.push(...page.locks);
+      locks.push(...(isWaiting ? page.locks.filter(hasWaiters) : page.locks));
       next = page.next;
     }
-    return { locks, next };
+    if (locks.length <= query.limit) return { locks, next };
+    const first = locks.slice(0, query.limit);
+    return { locks: first, next: first.at(-1)?.lock.name };
   }
 
   async namespaces({ query: asked }: Target): Promise<NamespacesAnswer> {
@@ -82,6 +85,19 @@ interface Listed {
   readonly locks: readonly LockState[];
   /** The name after which more may follow. */
   readonly next: Uint8Array | undefined;
+}
+
+/** Waiters in the queue, or at the barrier. */
+function hasWaiters({ waiterCount, passing }: LockState): boolean {
+  return waiterCount + passing > 0;
+}
+
+function waitingOf(query: Target['query']): boolean {
+  const value = query.get('waiting');
+  if (value === undefined) return false;
+  const chosen = text(value, 'waiting');
+  if (chosen !== 'true' && chosen !== 'false') throw invalid('waiting must be true or false');
+  return chosen === 'true';
 }
 
 function kindOf(query: Target['query']): SearchedKind | undefined {

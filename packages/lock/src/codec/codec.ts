@@ -32,9 +32,9 @@ export function encodeLockCommand(command: LockCommand): unknown {
       if (command.as === undefined && !command.keepData && !command.delayMs) break;
       return layout.commandOfKinds.encode({ ...command, as: command.as ?? { type: 'alone' } });
     case 'forceRelease': {
-      const { by = '', reason = '' } = command;
-      if (by === '' && reason === '') break;
-      return layout.commandOfKinds.encode({ ...command, by, reason });
+      const { by = '', reason = '', upToVersion = 0 } = command;
+      if (by === '' && reason === '' && upToVersion === 0) break;
+      return layout.commandOfKinds.encode({ ...command, by, reason, upToVersion });
     }
     case 'downgrade':
     case 'setCapacity':

@@ -75,7 +75,7 @@ type Granted = Extract<LockResult, { readonly type: 'granted' }>;
 export type CommandV1 =
   | AcquireV1
   | Extract<LockCommand, { readonly type: 'release' | 'cancel' }>
-  | Omit<ForceRelease, 'by' | 'reason'>;
+  | Omit<ForceRelease, 'by' | 'reason' | 'upToVersion'>;
 export type ResultV1 =
   | Exclude<LockResult, { readonly type: 'refused' | 'granted' | 'capacity' | 'forgotten' | 'revoking' }>
   | Omit<Granted, 'keptData'>
@@ -232,7 +232,7 @@ export const layout = {
       setData: struct({ lock, owner, version: int, data: bytes }),
       forget: struct({ lock }),
       endDelay: struct({ lock, owner, version: int }),
-      forceRelease: struct({ lock, by: text, reason: text }),
+      forceRelease: struct({ lock, by: text, reason: text, upToVersion: added(int, 0) }),
       revoke: struct({ lock, by: text, reason: text, forMs: int }),
       setDepth: struct({ lock, owner, version: int, depth: int }),
     }),

@@ -129,6 +129,7 @@ function commands(about: About): fc.Arbitrary<LockCommand> {
         lock,
         by: fc.constantFrom('', 'me'),
         reason: fc.constantFrom('', 'why'),
+        upToVersion: fc.constantFrom(0, 0, 3, 8, 15),
       }),
     },
     {

@@ -262,6 +262,29 @@ describe('waits that end', () => {
   });
 });
 
+describe('force release up to a version', () => {
+  it('takes the lock from nobody who was granted it later', () => {
+    acquire(A);
+    acquire(B);
+    release(A);
+    expect(state()).toMatchObject({ holders: [{ owner: publicOwner(B), version: 4 }] });
+    const before = view.rows;
+    expect(apply({ type: 'forceRelease', lock: LOCK, upToVersion: 2, reason: 'dead' })).toEqual({
+      result: { ...refusal('LOCK_NOT_HELD'), message: expect.stringContaining('granted again since version 2') },
+      notices: [],
+    });
+    expect(view.rows).toEqual(before);
+  });
+
+  it('ends the earlier of several holds', () => {
+    const shared = { as: { type: 'shared' } } as const;
+    acquire(A, shared);
+    acquire(B, shared);
+    expect(apply({ type: 'forceRelease', lock: LOCK, upToVersion: 2 }).result).toMatchObject({ version: 2 });
+    expect(state()).toMatchObject({ holders: [{ owner: publicOwner(B) }] });
+  });
+});
+
 describe('sessions', () => {
   it('a session that is not alive is granted nothing', () => {
     view.end(S1);

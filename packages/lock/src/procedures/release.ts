@@ -4,7 +4,7 @@ import { tellBarrierWaiter } from '../barrier/barrier-release.ts';
 import { sameOwner } from '../identity.ts';
 import type { Hold } from '../records/records.ts';
 import type { WaiterRecord } from '../records/row-records.ts';
-import type { LockResult } from '../types.ts';
+import type { LockResult, Owner } from '../types.ts';
 import { handOver } from './hand-over.ts';
 import {
   type CommandOf,
@@ -121,15 +121,19 @@ function undo(procedure: Procedure, command: CommandOf<'cancel'>, hold: Hold): b
 
 export function forceRelease(procedure: Procedure, command: CommandOf<'forceRelease'>): LockResult {
   const { view, rows } = procedure;
-  const { by = '', reason = '' } = command;
-  const holds = rows.head.hold === undefined ? rows.shares(0) : [rows.head.hold];
+  const { by = '', reason = '', upToVersion = 0 } = command;
+  const all = rows.head.hold === undefined ? rows.shares(0) : [rows.head.hold];
+  const holds = upToVersion === 0 ? all : all.filter(({ holder }) => holder.version <= upToVersion);
+  const isTaken = (owner: Owner): boolean => holds.some(({ holder }) => sameOwner(holder.owner, owner));
+  const newest = holds.at(-1);
+  if (newest === undefined) return refused('LOCK_NOT_HELD', notTaken(all, upToVersion));
   const upgrader = rows.upgrader();
-  if (upgrader !== undefined) {
+  if (upgrader !== undefined && isTaken(upgrader.owner)) {
     rows.removeUpgrader();
     notify(procedure, upgrader.owner, refused('LOCK_NOT_HELD', 'the lock was taken away'));
   }
   for (const waiter of rows.head.parties > 0 ? rows.barrierWaiters.waiting() : []) {
-    if (waiter.parties === 0) continue;
+    if (waiter.parties === 0 || !isTaken(waiter.owner)) continue;
     rows.barrierWaiters.remove(waiter.owner);
     tellBarrierWaiter(procedure, waiter, refused('LOCK_NOT_HELD', 'the lock was taken away'));
   }
@@ -138,12 +142,15 @@ export function forceRelease(procedure: Procedure, command: CommandOf<'forceRele
     notify(procedure, owner, { type: 'released', depth: 0, version });
     rows.vacate(hold, 'forced');
   }
-  const newest = holds.at(-1);
-  if (newest === undefined) return refused('LOCK_NOT_HELD', 'nobody holds the lock');
   const { version } = newest.holder;
   if (by !== '' || reason !== '') rows.recordForced({ atMs: view.wallMs, by, reason, version }); // F1
   handOver(procedure);
   return { type: 'released', depth: 0, version };
+}
+
+function notTaken(holds: readonly Hold[], upToVersion: number): string {
+  if (holds.length === 0) return 'nobody holds the lock';
+  return `the lock was granted again since version ${upToVersion}: nothing was taken`;
 }
 
 /** Ends a hold by its owner, with the upgrade or the wait at a barrier that depends on it. */

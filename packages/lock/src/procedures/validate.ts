@@ -43,8 +43,9 @@ export function validateLockQuery(query: LockQuery): Refusal | undefined {
 function commandProblem(command: LockCommand): string | undefined {
   if (command.type === 'forget') return undefined;
   if (command.type === 'forceRelease') {
-    const { by = '', reason = '' } = command;
+    const { by = '', reason = '', upToVersion = 0 } = command;
     return (
+      integerProblem('`upToVersion`', upToVersion, { min: 0, max: Number.MAX_SAFE_INTEGER }) ??
       saidProblem('`by` of a forced release', by, FORCED_BY_BYTES_MAX) ??
       saidProblem('`reason` of a forced release', reason, FORCED_REASON_BYTES_MAX)
     );

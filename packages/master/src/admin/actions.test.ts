@@ -10,6 +10,7 @@ import {
   schedulingBed,
   upNodes,
 } from '../../test/support/scheduling-bed.ts';
+import type { EndedOperator } from '../metadata/ended-operator.ts';
 import type { NodeInfo, RangeInfo } from '../scheduling/cluster-model.ts';
 import type { Scheduling } from '../scheduling/scheduling.ts';
 import { Actions } from './actions.ts';
@@ -23,6 +24,9 @@ const SILENT = rangeInfo(3, { voters: [4] });
 const EPOCH = { confVersion: 1, version: 1 };
 const MOVE: RangeChange = { type: 'move', from: 3, to: 4 };
 
+const WALL_MS = 1_700_000_000_000;
+
+let earlier: readonly EndedOperator[];
 let nowMs: number;
 let scheduling: Scheduling;
 let actions: Actions;
@@ -35,6 +39,7 @@ let ranges: readonly RangeInfo[];
 function bed(given: Partial<BedGiven> & { readonly odd?: readonly NodeInfo[] } = {}): void {
   const nodes = upNodes(5).map((node) => given.odd?.find(({ nodeId }) => nodeId === node.nodeId) ?? node);
   nowMs = NOW_MS;
+  earlier = [];
   duties = [];
   rests = undefined;
   ranges = [...RANGES, SILENT];
@@ -52,12 +57,16 @@ function bed(given: Partial<BedGiven> & { readonly odd?: readonly NodeInfo[] } =
     },
     scheduling,
     monotonicMs: () => nowMs,
+    wallMs: () => WALL_MS,
     state: {
       nodes: () => known,
       ranges: () => ranges.map((range) => range.descriptor),
       range: (rangeId) => [...RANGES, SILENT].find((range) => range.descriptor.rangeId === rangeId)?.descriptor,
       mergedInto: (rangeId) => (rangeId === 8 ? 2 : undefined),
       isRemoved: (nodeId) => nodeId === 7,
+      get operators() {
+        return earlier;
+      },
     },
     refresh: () => {},
     restsBecause: () => rests,
@@ -193,6 +202,33 @@ describe('operators', () => {
     expect(actions.cancelOperator(operatorId)).toMatchObject(ended);
     expect(actions.operators({ ended: true, rangeId: 2, limit: 10 })).toEqual([]);
     expect(actions.operators({ ended: true, rangeId: 1, limit: 10 })).toMatchObject([ended]);
+  });
+
+  test('that earlier leaders have ended are listed after those of this one', () => {
+    const { operatorId } = steer(MOVE);
+    actions.cancelOperator(operatorId);
+    const ended = {
+      kind: 'admin',
+      status: 'success',
+      reason: 'requested',
+      step: 1,
+      steps: ['a step'],
+      outcome: 'done',
+    };
+    const times = { createdMs: WALL_MS - 9_000, endedMs: WALL_MS - 7_000 };
+    earlier = [
+      { ...ended, ...times, operatorId: 7, rangeId: 1, partner: 0 },
+      { ...ended, ...times, operatorId: 8, rangeId: 2, partner: 1 },
+      { ...ended, ...times, operatorId, rangeId: 1, partner: 0 },
+    ];
+    const ids = (rangeId: number, limit = 10): readonly number[] =>
+      actions.operators({ ended: true, rangeId, limit }).map((operator) => operator.operatorId);
+    expect(ids(0)).toEqual([operatorId, 8, 7]);
+    expect(ids(2)).toEqual([8]);
+    expect(ids(1, 2)).toEqual([operatorId, 8]);
+    expect(actions.operators({ ended: true, rangeId: 2, limit: 10 })).toEqual([
+      { ...ended, operatorId: 8, rangeId: 2, ageMs: 9_000, endedMs: 7_000 },
+    ]);
   });
 
   test('that there are not, or that have ended otherwise, are not cancelled', () => {

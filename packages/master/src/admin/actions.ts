@@ -20,6 +20,7 @@ import {
   type WhyRequest,
 } from '@remora/protocol';
 import type { MasterMembershipController } from '../masters/master-membership-controller.ts';
+import type { EndedOperator } from '../metadata/ended-operator.ts';
 import type { MasterState } from '../metadata/master-state.ts';
 import type { OperatorRecord, Plan } from '../scheduling/operator.ts';
 import {
@@ -37,13 +38,15 @@ import type { Scheduling } from '../scheduling/scheduling.ts';
 import { describeStep } from '../scheduling/step.ts';
 import type { SchedulingView } from '../scheduling/view.ts';
 import { whyNode, whyRange } from '../scheduling/why.ts';
+import { endedOperatorInfo } from './operator-history.ts';
 import type { SteeringActions } from './steering.ts';
 
 export interface ActionsDeps {
   readonly scheduling: Scheduling;
   readonly monotonicMs: () => number;
+  readonly wallMs: () => number;
   /** Includes nodes and ranges that have not reported yet. */
-  readonly state: Pick<MasterState, 'nodes' | 'ranges' | 'range' | 'mergedInto' | 'isRemoved'>;
+  readonly state: Pick<MasterState, 'nodes' | 'ranges' | 'range' | 'mergedInto' | 'isRemoved' | 'operators'>;
   /** Updates the scheduling with everything heard since its last look: people act on what they see. */
   readonly refresh: () => void;
   readonly masters: Pick<MasterMembershipController, 'isMaster' | 'isHeard' | 'staysBecause' | 'missedBecause' | 'why'>;
@@ -160,10 +163,19 @@ export class Actions implements SteeringActions {
   operators({ ended, rangeId, limit }: OperatorsRequest): readonly OperatorInfo[] {
     const { controller } = this.#deps.scheduling;
     const nowMs = this.#deps.monotonicMs();
-    return (ended ? controller.history() : controller.active())
-      .filter((record) => rangeId === 0 || record.rangeId === rangeId || record.partner === rangeId)
-      .slice(0, limit)
-      .map((record) => operatorInfo(record, nowMs));
+    const isMeant = (record: { readonly rangeId: number; readonly partner?: number }): boolean =>
+      rangeId === 0 || record.rangeId === rangeId || record.partner === rangeId;
+    const own = ended ? controller.history() : controller.active();
+    const shown = own.filter(isMeant).map((record) => operatorInfo(record, nowMs));
+    if (ended) shown.push(...this.#earlier(new Set(own.map(({ operatorId }) => operatorId)), isMeant));
+    return shown.slice(0, limit);
+  }
+
+  /** Operators that earlier leaders have ended, newest first. */
+  #earlier(own: ReadonlySet<number>, isMeant: (operator: EndedOperator) => boolean): readonly OperatorInfo[] {
+    const { state, wallMs } = this.#deps;
+    const earlier = state.operators.filter((operator) => !own.has(operator.operatorId) && isMeant(operator));
+    return earlier.reverse().map((operator) => endedOperatorInfo(operator, wallMs()));
   }
 
   cancelOperator(operatorId: number): OperatorInfo {

@@ -2,6 +2,7 @@ import type { FirstRoot } from '@remora/auth';
 import type { Bytes, ClusterVersion } from '@remora/base';
 import type { AuthChange, NodeDescriptor, NodeDuty, RangeDescriptor } from '@remora/protocol';
 import type { AskedSplit } from '../ranges/range-registry.ts';
+import type { EndedOperator } from './ended-operator.ts';
 
 /**
  * Changes of the cluster's metadata, as they are replicated through the log of the master group.
@@ -39,7 +40,9 @@ export type MasterCommand =
   /** Founds a cluster with authentication; refused when a range exists. */
   | ({ readonly type: 'foundAuth' } & FirstRoot)
   /** Brings a version into force; refused if it is below the one in force. */
-  | { readonly type: 'finalizeUpgrade'; readonly version: ClusterVersion };
+  | { readonly type: 'finalizeUpgrade'; readonly version: ClusterVersion }
+  /** Remembers an operator that has ended. */
+  | { readonly type: 'recordOperator'; readonly operator: EndedOperator };
 
 /** One of a new cluster's first ranges. */
 export interface FirstRangePlan {
@@ -65,4 +68,5 @@ export type MasterResult =
   /** The revision that the change has made, or found if it changed nothing. */
   | { readonly type: 'changeAuth'; readonly revision: number }
   | { readonly type: 'foundAuth' }
-  | { readonly type: 'finalizeUpgrade' };
+  | { readonly type: 'finalizeUpgrade' }
+  | { readonly type: 'recordOperator' };

@@ -2,8 +2,24 @@ import type { ServiceError } from '@remora/base';
 import type { AuthChange, NodeDescriptor, NodeDuty, RangeDescriptor } from '@remora/protocol';
 import { describe, expect, test } from 'vitest';
 import { CONF, descriptor } from '../../test/support/descriptor.ts';
+import { ENDED_OPERATORS_MAX, type EndedOperator } from './ended-operator.ts';
 import { MasterState } from './master-state.ts';
 import { decodeMasterCommand, decodeMasterImage, encodeMasterCommand, encodeMasterImage } from './metadata-codec.ts';
+
+function ended(operatorId: number): EndedOperator {
+  return {
+    ...{
+      operatorId,
+      rangeId: 2,
+      partner: 0,
+      kind: 'admin',
+      status: 'success',
+      reason: 'requested: split',
+      outcome: 'done',
+    },
+    ...{ steps: ['split in the middle'], step: 1, createdMs: 1_700_000_000_000, endedMs: 1_700_000_000_900 },
+  };
+}
 
 function register(state: MasterState, node: NodeDescriptor): number | string {
   try {
@@ -189,6 +205,17 @@ describe('what a node is there for', () => {
     ]);
     expect([...restored.pauses]).toEqual([['bytes', 7_000]]);
     expect(restored.apply({ type: 'askSplit', descriptor: range, byHand: false })).toEqual(asked);
+  });
+
+  test('the last operators that have ended survive a restart', () => {
+    const state = new MasterState(CONF);
+    for (let operatorId = 1; operatorId <= ENDED_OPERATORS_MAX + 5; operatorId++) {
+      state.apply(decodeMasterCommand(encodeMasterCommand({ type: 'recordOperator', operator: ended(operatorId) })));
+    }
+    const restored = new MasterState(CONF);
+    restored.restore(decodeMasterImage(encodeMasterImage(state.image())));
+    expect(restored.operators).toHaveLength(ENDED_OPERATORS_MAX);
+    expect([restored.operators[0], restored.operators.at(-1)]).toEqual([ended(6), ended(ENDED_OPERATORS_MAX + 5)]);
   });
 
   test('is not in the image of a master where all serve: earlier programs can read that', () => {

@@ -9,6 +9,7 @@ import {
 } from '@remora/protocol';
 import { type ConfState, isMember, type LogPosition, membersOf } from '@remora/raft';
 import { type RangeImage, RangeRegistry } from '../ranges/range-registry.ts';
+import { ENDED_OPERATORS_MAX, type EndedOperator } from './ended-operator.ts';
 import type { FirstRangePlan, MasterCommand, MasterResult } from './master-commands.ts';
 
 /** Settings that differ from their defaults, as text (admin/settings.ts). */
@@ -63,6 +64,8 @@ export interface MasterImage extends RangeImage {
   readonly auth: AuthImage;
   /** The version in force. */
   readonly clusterVersion: ClusterVersion;
+  /** Operators that have ended, oldest first. */
+  readonly operators: readonly EndedOperator[];
 }
 
 /** Lower ids belong to what exists before the master does: nodes of the initial cluster, replicas of its own group. */
@@ -110,6 +113,7 @@ export class MasterState {
   readonly #duties = new Map<number, DutyRecord>();
   readonly #pauses = new Map<string, number>();
   #forgottenNodes: readonly IdGap[] = [];
+  #operators: readonly EndedOperator[] = [];
 
   constructor(conf: ConfState) {
     this.#conf = conf;
@@ -192,6 +196,11 @@ export class MasterState {
     return this.#clusterVersion;
   }
 
+  /** Operators that have ended, oldest first, at most `ENDED_OPERATORS_MAX`. */
+  get operators(): readonly EndedOperator[] {
+    return this.#operators;
+  }
+
   node(nodeId: number): NodeDescriptor | undefined {
     return this.#nodes.get(nodeId);
   }
@@ -249,6 +258,9 @@ export class MasterState {
         return { type: 'foundAuth' };
       case 'finalizeUpgrade':
         return this.#finalizeUpgrade(command.version);
+      case 'recordOperator':
+        this.#operators = [...this.#operators, command.operator].slice(-ENDED_OPERATORS_MAX);
+        return { type: 'recordOperator' };
     }
   }
 
@@ -431,6 +443,7 @@ export class MasterState {
       mastersWanted: this.#mastersWanted,
       auth: this.#auth.image,
       clusterVersion: this.#clusterVersion,
+      operators: this.#operators,
       ...this.#ranges.image(),
     };
   }
@@ -449,6 +462,7 @@ export class MasterState {
     this.#auth = new AuthState(image.auth);
     this.#clusterVersion = image.clusterVersion;
     this.#forgottenNodes = image.forgottenNodes;
+    this.#operators = image.operators;
     this.#nodes.clear();
     this.#duties.clear();
     this.#pauses.clear();

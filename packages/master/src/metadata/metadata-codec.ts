@@ -35,6 +35,20 @@ const PauseRecord = struct('pause', {
   untilMs: field(uint, 'Wall time at which the pause ends.'),
 });
 
+const EndedOperatorKind = struct('ended operator', {
+  operatorId: field(uint, 'Its id.'),
+  rangeId: field(uint, 'The range that it changed.'),
+  partner: field(uint, 'The other range of a merge; 0: there is none.'),
+  kind: field(text, 'Its purpose.'),
+  status: field(text, 'How it ended.'),
+  reason: field(text, 'Why it was begun.'),
+  steps: field(list(text), 'Its steps in words.'),
+  step: field(uint, 'How many steps were done.'),
+  outcome: field(text, 'Why it ended with this status.'),
+  createdMs: field(uint, 'Wall time at which it was begun.'),
+  endedMs: field(uint, 'Wall time at which it ended.'),
+});
+
 const DESCRIPTOR = { descriptor: field(RangeDescriptor, 'The range.') };
 const NODE_IDS = field(list(uint), 'Nodes.');
 
@@ -77,6 +91,7 @@ const Command = union('master command', 'type', {
     ),
   }),
   finalizeUpgrade: variant(15, { version: field(uint, 'The version that comes into force.') }),
+  recordOperator: variant(16, { operator: field(EndedOperatorKind, 'The operator.') }),
 });
 const COMMAND_ROW = storedRow(
   'a master command',
@@ -124,7 +139,8 @@ const SettingsKind: schema.Kind<SettingsImage> = mapped(
 /**
  * Fields of later versions are written only if they have a value: the bound of revisions (version 2), settings (3),
  * duties, pauses, splits and merges (4), gaps in the ids of nodes (5), ranges that begin where a person chose (6),
- * masters that are not those that founded the cluster (7), users and roles (8), and the version in force (9).
+ * masters that are not those that founded the cluster (7), users and roles (8), the version in force (9), and operators
+ * that have ended (10).
  */
 const Image = struct('state of the masters', {
   applied: field(
@@ -182,6 +198,7 @@ const Image = struct('state of the masters', {
   ),
   auth: added(field(AuthImage, 'Users, roles and permissions.'), { since: SINCE, absent: FIRST_AUTH }),
   clusterVersion: added(field(uint, 'The version in force.'), later(FIRST_VERSION)),
+  operators: added(field(list(EndedOperatorKind), 'Operators that have ended, oldest first.'), later(NONE)),
 });
 const IMAGE_ROW = storedRow("the master's state", Image, {
   1: 5,
@@ -193,6 +210,7 @@ const IMAGE_ROW = storedRow("the master's state", Image, {
   7: 15,
   8: 16,
   9: 17,
+  10: 18,
 });
 
 export function encodeMasterImage(image: MasterImage): Buffer {

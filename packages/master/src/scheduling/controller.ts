@@ -25,6 +25,8 @@ export interface ControllerDeps {
   readonly nextReplicaId: () => number | undefined;
   /** The first operator id: the ids of different leaders of the masters differ. */
   readonly firstOperatorId: number;
+  /** Told of each operator that has ended. */
+  readonly onEnd?: ((record: OperatorRecord) => void) | undefined;
 }
 
 export type Admission = { readonly admitted: readonly OperatorRecord[] } | { readonly refused: string };
@@ -234,7 +236,9 @@ export class Controller {
     if (status === 'timedOut' || status === 'failed') {
       for (const nodeId of running.influence.receives) this.memory.avoid(operator.rangeId, nodeId, nowMs);
     }
-    this.#history.push(operator.record());
+    const record = operator.record();
+    this.#history.push(record);
+    this.#deps.onEnd?.(record);
     this.#endGroup(running, status, nowMs);
     if (this.#history.length > 2 * HISTORY_MAX) this.#history.splice(0, HISTORY_MAX); // K4
   }

@@ -5,7 +5,7 @@
  */
 import { ClusterModel, type NodeInfo, type RangeInfo } from './cluster-model.ts';
 import { type Admission, Controller } from './controller.ts';
-import type { Plan } from './operator.ts';
+import type { OperatorRecord, Plan } from './operator.ts';
 import { checkRange, type Verdict } from './range-check.ts';
 import { Rehearsal } from './rehearsal.ts';
 import { SchedulerSet } from './schedulers/scheduler-set.ts';
@@ -19,6 +19,8 @@ export interface SchedulingDeps {
   readonly settings?: Settings;
   /** The first operator id; 1 by default. */
   readonly firstOperatorId?: number;
+  /** Told of each operator that has ended. */
+  readonly onEnd?: (record: OperatorRecord) => void;
 }
 
 /** The number of ranges that one tick checks, to bound its time. The others follow in the next ticks. */
@@ -36,9 +38,9 @@ export class Scheduling {
   /** Ranges whose repair was refused by a limit. */
   readonly #waiting = new Set<number>();
 
-  constructor({ nextReplicaId, settings = DEFAULT_SETTINGS, firstOperatorId = 1 }: SchedulingDeps) {
+  constructor({ nextReplicaId, settings = DEFAULT_SETTINGS, firstOperatorId = 1, onEnd }: SchedulingDeps) {
     this.#settings = settings;
-    const deps = { model: this.model, nextReplicaId, firstOperatorId };
+    const deps = { model: this.model, nextReplicaId, firstOperatorId, onEnd };
     this.controller = new Controller({ ...deps, settings: () => this.#settings });
   }
 

@@ -12,6 +12,7 @@ export function beginTerm(deps: ScheduleCoordinatorDeps & Pick<ActionsDeps, 'mas
   const actions = new Actions({
     ...{ state: deps.state, scheduling: care.scheduling, masters: deps.masters },
     monotonicMs: () => care.nowMs,
+    wallMs: () => deps.clock.wallMs(),
     refresh: () => care.refresh(),
     restsBecause: () => care.restsBecause,
     setDuty: (request, done) => care.setDuty(request, done),

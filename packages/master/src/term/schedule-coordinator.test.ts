@@ -147,6 +147,28 @@ describe('the care of a new leader', () => {
     expect(bed.care.restsBecause).toBeUndefined();
   });
 
+  test('remembers what operators of earlier leaders have done, in words and wall time (OH1)', () => {
+    const bed = new CoordinatorBed();
+    bed.silentMs.set(3, 3_600_000);
+    bed.seconds(2);
+    const [operator] = bed.care.scheduling.controller.active();
+    bed.care.scheduling.controller.cancel(operator?.operatorId ?? 0, 'x'.repeat(1_000), bed.clock.monotonicMs());
+    bed.newTerm(2);
+    const [ended] = bed.state.operators;
+    const { operatorId, rangeId, kind, reason } = operator ?? expect.fail();
+    expect(ended).toMatchObject({
+      operatorId,
+      rangeId,
+      kind,
+      reason,
+      status: 'cancelled',
+      outcome: `${'x'.repeat(300)}…`,
+    });
+    expect(ended?.steps[0]).toBe('add a learner on node 4');
+    expect(ended?.endedMs).toBe(Math.round(bed.clock.wallMs()));
+    expect(bed.state.operators).toHaveLength(1);
+  });
+
   test('tells the operators of its term from those of others', () => {
     const bed = new CoordinatorBed();
     bed.silentMs.set(3, 3_600_000);

@@ -5,8 +5,8 @@
  * CC1. A new leader knows only the descriptors of ranges and nodes. It looks for problems and improvements only once it
  *      has heard of every node and every range, or has waited long enough for them: it does not repair what it has
  *      merely not heard of yet.
- * CC2. Only decisions by people are replicated. The next leader finds unfinished work of its predecessor in the reports
- *      of the ranges (scheduling/range-check.ts).
+ * CC2. Only decisions by people are replicated, and for people what has ended (operator-history.ts). The next leader finds
+ *      unfinished work of its predecessor in the reports of the ranges (scheduling/range-check.ts).
  * CC3. Ranges that were merged away are forgotten before the range that took over their keys is examined.
  * CC4. A decision by people about a node's duty is not undone by one that was made on an earlier state: while such a
  *      change is not applied, no window is ended, and no change is considered done already.
@@ -25,6 +25,7 @@ import type {
   RangeInstruction,
   SetNodeDutyRequest,
 } from '@remora/protocol';
+import { endedOperator } from '../admin/operator-history.ts';
 import { schedulingConditions } from '../admin/scheduling-check.ts';
 import { type ClusterSettings, schedulingSettings } from '../admin/settings.ts';
 import type { MasterCommand } from '../metadata/master-commands.ts';
@@ -72,8 +73,12 @@ export class ScheduleCoordinator implements RangeDirector {
 
   constructor(deps: ScheduleCoordinatorDeps) {
     this.#deps = deps;
-    const { nextReplicaId, term, clock } = deps;
-    this.scheduling = new Scheduling({ nextReplicaId, firstOperatorId: term * OPERATORS_PER_TERM_MAX + 1 });
+    const { nextReplicaId, term, clock, propose } = deps;
+    this.scheduling = new Scheduling({
+      nextReplicaId,
+      firstOperatorId: term * OPERATORS_PER_TERM_MAX + 1,
+      onEnd: (record) => propose({ type: 'recordOperator', operator: endedOperator(record, clock) }, () => {}), // OH1
+    });
     this.#director = new SchedulingDirector(this.scheduling, {
       monotonicMs: () => clock.monotonicMs(),
       beginsAtChosen: (rangeId) => deps.state.beginsAtChosen(rangeId),

@@ -1,4 +1,5 @@
 import type { Bytes } from '@remora/base';
+import type { LockQueryResult } from '@remora/lock';
 import {
   added,
   bool,
@@ -72,8 +73,13 @@ export interface RangeRequest extends Infer<typeof RangeRequest> {}
 
 type LockAnswer = Extract<CommandResult | QueryResult, { readonly type: 'lock' }>;
 
+/** Of the results of locks, those that answer a query. */
+const OF_LOCK_QUERIES: Readonly<Record<LockQueryResult['type'], true>> = {
+  ...{ show: true, list: true, check: true, search: true, namespaces: true },
+};
+
 function isLockQueryResult({ result }: LockAnswer): boolean {
-  return result.type === 'show' || result.type === 'list' || result.type === 'check';
+  return Object.hasOwn(OF_LOCK_QUERIES, result.type);
 }
 
 /** Below are the tags of commands' results. */

@@ -1,4 +1,4 @@
-import { type Bytes, ServiceError } from '@remora/base';
+import { type Bytes, InvariantError, ServiceError } from '@remora/base';
 import { ManualClock } from '@remora/base/testing';
 import { describe, expect, test } from 'vitest';
 import { countTo, echo, silent } from '../../test/support/rpc-methods.ts';
@@ -481,6 +481,27 @@ describe('calls over a link', () => {
     });
     clock.advance(1);
     expect(seen).toMatchObject({ code: 'RESULT_LOST' });
+  });
+
+  test.each([
+    { changes: false, code: 'INTERNAL' },
+    { changes: true, code: 'RESULT_LOST' },
+  ])('an answer that cannot be encoded is answered with $code, and the fault stays visible', ({ changes, code }) => {
+    const { clock, registry, caller } = setUp();
+    const fault = new InvariantError('no such form');
+    const method = { ...echo, name: 'test.faulty', changes: () => changes };
+    const encodeReply = (): never => {
+      throw fault;
+    };
+    let answer = (): void => {};
+    registry.handle({ ...method, encodeReply }, (text, _context, done) => {
+      answer = () => done(undefined, text);
+    });
+    const outcome = callEcho(caller, 'x', method);
+    clock.advance(1);
+    expect(answer).toThrow(fault);
+    clock.advance(1);
+    expect(outcome).toMatchObject({ error: code, calls: 1 });
   });
 
   test('garbage from the peer ends the link, not the process', () => {

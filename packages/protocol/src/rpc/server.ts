@@ -269,7 +269,7 @@ class LinkServer implements ServedLink {
       this.#calls.delete(id);
       this.#letGo(call.bytes);
       if (error !== undefined) this.#putError(id, error);
-      else this.#putReply(id, method.encodeReply(reply), changes);
+      else this.#answer(id, reply, method, changes);
     };
     try {
       const request = method.decodeRequest(item[3]);
@@ -334,7 +334,15 @@ class LinkServer implements ServedLink {
     this.#options.held?.give(bytes);
   }
 
-  #putReply(id: number, raw: unknown, changes: boolean): void {
+  /** A caller is answered also when its answer has a form that cannot be sent, which is a fault of this program. */
+  #answer(id: number, reply: unknown, method: Registered['method'], changes: boolean): void {
+    let raw: unknown;
+    try {
+      raw = method.encodeReply(reply);
+    } catch (fault) {
+      this.#putError(id, cannotBeSent(changes));
+      throw fault;
+    }
     const size = roughSize(raw);
     if (size > this.#limits.replyBytesMax) this.#putError(id, tooLarge(changes));
     else this.#put([ANSWER.reply, id, raw], size);
@@ -415,6 +423,11 @@ class ServedCall {
 function tooLarge(changes: boolean): ServiceError {
   if (!changes) return new ServiceError('RESOURCE_EXHAUSTED', 'the answer is too large: ask for less at once');
   return new ServiceError('RESULT_LOST', 'the request was applied, but the answer is too large; do not repeat it');
+}
+
+function cannotBeSent(changes: boolean): ServiceError {
+  if (!changes) return new ServiceError('INTERNAL', 'the answer cannot be sent: its form is unknown');
+  return new ServiceError('RESULT_LOST', 'the request was applied, but the answer cannot be sent; do not repeat it');
 }
 
 function wrongKind(name: string): ServiceError {

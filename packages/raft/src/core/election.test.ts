@@ -54,6 +54,26 @@ describe('campaigning', () => {
     expect(Math.max(...waits)).toBe(longest);
   });
 
+  test.each([
+    { name: 'is created', given: {} },
+    { name: 'is created with a first wait', given: { firstWaitTicks: 8 } },
+    { name: 'starts again', given: { restarted: true, hardState: { term: 4, vote: 1, commit: 0 } } },
+    { name: 'has learners', given: { learners: [2, 3] } },
+  ])('the only voter campaigns at its first tick when it $name (E9)', ({ given }) => {
+    const core = makeCore({ voters: [1], ...given });
+    expect(core.role).toBe('follower');
+    tick(core, 1);
+    expect(core.role).toBe('candidate');
+    run(core);
+    expect(core.role).toBe('leader');
+  });
+
+  test('one of two voters waits as usual, although its own vote is half of the quorum (E9)', () => {
+    const core = makeCore({ voters: [1, 2] });
+    tick(core, ELECTION_TICKS - 1);
+    expect(core.role).toBe('follower');
+  });
+
   test('who refuses a pre-vote since it holds more campaigns soon itself, unless it hears a leader (E7)', () => {
     const spread = 40;
     const leftOf = (pause: number, lastIndex: number): number => {

@@ -24,6 +24,11 @@
  *     and the term, so the groups of a node elect different nodes. A wrong report can cost an election and nothing
  *     else: votes and commits rest on terms and quorums (dissertation §3.6), and only leases rest on the promise
  *     (lease.ts E8). One wrong follower elects nobody, because the others still refuse it (E3).
+ * E9. A replica that starts as the only voter campaigns at its first tick, also after a restart: there is no leader
+ *     that it could disturb. As long as it is the only voter, every entry needs its own durable log to be committed,
+ *     the entry of a membership change too. So if its log holds no change beyond what is applied, then no change was
+ *     ever committed: no other replica has a vote, none leads, and none holds a lease that a promise (E3) protects.
+ *     Uncommitted changes in the log count as well, because the stored commit index may lag behind the true one.
  */
 import { votersOf } from './membership/membership.ts';
 import { voteResult } from './quorum.ts';

@@ -14,7 +14,7 @@ import { assert, LazyMap, LazySet } from '@remora/base';
 import { ByteMarks } from './byte-marks.ts';
 import type { RaftConfig, RaftInitial } from './config.ts';
 import { RaftLog } from './log.ts';
-import { isVoter } from './membership/membership.ts';
+import { isOnlyVoter, isVoter } from './membership/membership.ts';
 import { PersistGate } from './persist-gate.ts';
 import type { Progress } from './progress.ts';
 import { ReadQueue } from './read-index.ts';
@@ -153,6 +153,7 @@ export class CoreState {
     this.resetElectionTimer();
     // A restarted replica's earlier promise also binds its own campaign.
     if (initial.firstWaitTicks !== undefined && !initial.restarted) this.electionTimeout = initial.firstWaitTicks;
+    if (this.#decidesAlone) this.electionTimeout = 0; // election.ts E9
     this.firstTerm = this.term;
     this.firstRetryTicks = initial.restarted ? undefined : initial.firstRetryTicks;
     this.firstTriesUntil = this.time.ticks + config.electionTicks;
@@ -210,6 +211,11 @@ export class CoreState {
 
   get promotable(): boolean {
     return this.installing === undefined && isVoter(this.conf, this.id) && !this.#hasUnappliedConf();
+  }
+
+  /** This replica is the only voter, and its log holds nothing that could have changed that (election.ts E9). */
+  get #decidesAlone(): boolean {
+    return isOnlyVoter(this.conf, this.id) && !this.log.hasConf(this.applied, this.log.lastIndex);
   }
 
   /**

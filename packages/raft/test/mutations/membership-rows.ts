@@ -31,6 +31,15 @@ export const MEMBERSHIP_ROWS: readonly RuleRow[] = [
     'trap 2: nobody campaigns over a membership change that is committed and not applied',
   ],
   [
+    'only-voter-hurries-over-conf',
+    'a replica that was the only voter campaigns at once, although its log adds others',
+    `${CORE}state.ts`,
+    'return isOnlyVoter(this.conf, this.id) && !this.log.hasConf(this.applied, this.log.lastIndex);',
+    'return isOnlyVoter(this.conf, this.id);',
+    'membership-rules.test.ts',
+    'trap 2: the only voter does not hurry over a membership change in its log, committed or not',
+  ],
+  [
     'two-voters-at-once',
     'two voters change without a joint configuration',
     `${CORE}membership/conf-change.ts`,

@@ -52,6 +52,19 @@ describe('one change at a time', () => {
     expect(core.proposeConf(confChange([add(5)]))).toMatchObject({ index: 3 });
   });
 
+  test('trap 2: the only voter does not hurry over a membership change in its log, committed or not', () => {
+    const restarted = (entry: 'conf' | 'normal'): RaftCore =>
+      makeCore({
+        voters: [1],
+        entries: [{ index: 1, term: 1, type: entry, data: new Uint8Array(0) }],
+        hardState: { term: 1, vote: 1, commit: 0 },
+        restarted: true,
+      });
+    const [changed, same] = [restarted('conf'), restarted('normal')];
+    for (const core of [changed, same]) tick(core, 1);
+    expect([changed.role, same.role]).toEqual(['follower', 'candidate']);
+  });
+
   test('trap 2: nobody campaigns over a membership change that is committed and not applied', () => {
     const core = makeCore({
       entries: [{ index: 1, term: 1, type: 'conf', data: new Uint8Array(0) }],

@@ -109,7 +109,7 @@ const COLUMNS: readonly Column<AuditRecordJson>[] = [
     isMinor: true,
     cell: ({ targets, reason }) => (
       <span class="parts">
-        <Text value={targets.join(', ')} max={200} />
+        {targets.length > 0 && <Text value={targets.join(', ')} max={200} />}
         {reason !== undefined && (
           <span class="muted">
             <Text value={reason} max={200} />
@@ -121,6 +121,6 @@ const COLUMNS: readonly Column<AuditRecordJson>[] = [
   {
     title: 'Through',
     isMinor: true,
-    cell: ({ door = '', method }) => <span class="muted">{`${door} ${method}`}</span>,
+    cell: ({ door = '', method }) => <span class="muted">{`${door} ${method === 'none' ? '' : method}`}</span>,
   },
 ];

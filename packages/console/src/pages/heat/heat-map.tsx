@@ -102,6 +102,10 @@ function cellOf(matrix: HeatJson, x: number, y: number): Cell | undefined {
   return { time, from, to, value: values[line]?.[column] ?? 0 };
 }
 
+/** More than a screen shows. */
+const SHADES = 256;
+const NOTHING = [0, 0, 0, 255];
+
 /** A pixel a cell; the browser stretches it. */
 function draw(canvas: HTMLCanvasElement, { times, borders, values }: HeatJson): void {
   const [width, height] = [times.length, Math.max(1, borders.length - 1)];
@@ -111,9 +115,10 @@ function draw(canvas: HTMLCanvasElement, { times, borders, values }: HeatJson): 
   if (context === null) return;
   const image = context.createImageData(width, height);
   const most = largest(values);
+  const colours = Array.from({ length: SHADES }, (_, shade) => [...heatColour(shade / (SHADES - 1)), 255]);
   values.forEach((row, x) => {
     row?.forEach((value, y) => {
-      image.data.set([...heatColour(intensity(value, most)), 255], (y * width + x) * 4);
+      image.data.set(colours[Math.round(intensity(value, most) * (SHADES - 1))] ?? NOTHING, (y * width + x) * 4);
     });
   });
   context.putImageData(image, 0, 0);

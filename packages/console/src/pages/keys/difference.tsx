@@ -4,6 +4,7 @@ import { Empty } from '../../kit/states.tsx';
 import { Text } from '../../kit/text.tsx';
 import { byteLength, type JsonBytes } from '../../logic/bytes.ts';
 import { diffLines, withGaps } from '../../logic/diff.ts';
+import { counted } from '../../logic/format.ts';
 import { comparable } from '../../logic/value.ts';
 import { ValueView } from './value-view.tsx';
 
@@ -34,7 +35,7 @@ function Lines({ before, after }: { readonly before: JsonBytes; readonly after: 
       {lines.map((line, at) =>
         'skipped' in line ? (
           <div key={at} class="diff-gap">
-            {line.skipped} equal lines
+            {counted(line.skipped, 'unchanged line')} not shown
           </div>
         ) : (
           <div key={at} class={`diff-line diff-${line.kind}`}>

@@ -108,8 +108,9 @@ function Editor({ name, present, done, close }: KeyActionProps & { close(): void
           <Note tone="warn">
             <p>
               {current === null
-                ? 'The key is deleted now.'
-                : `It has changed at revision ${count(current.modRevision)}.`}
+                ? 'Somebody has deleted the key. Saving creates it again.'
+                : `Somebody else saved another value at revision ${count(current.modRevision)}.`}{' '}
+              Your text stays in the field.
             </p>
             <button
               type="button"
@@ -120,7 +121,7 @@ function Editor({ name, present, done, close }: KeyActionProps & { close(): void
                 setError(undefined);
               }}
             >
-              Compare with the present value, and keep mine
+              Compare my text with the present value
             </button>
           </Note>
         )}
@@ -133,7 +134,7 @@ function Editor({ name, present, done, close }: KeyActionProps & { close(): void
             Cancel
           </button>
           <button type="submit" class="button button-primary" disabled={isRunning || !('value' in result)}>
-            {isRunning ? 'Writing …' : base.modRevision === 0 ? 'Create' : 'Write if unchanged'}
+            {isRunning ? 'Writing …' : base.modRevision === 0 ? 'Create' : 'Save'}
           </button>
         </footer>
       </form>
@@ -145,16 +146,24 @@ function shownValue(form: Form, value: JsonBytes): string {
   return form === 'json' && typeof value === 'string' ? (indented(value) ?? value) : typedValue(form, value);
 }
 
-export function DeleteKey({ name, present, done }: KeyActionProps & { readonly present: KvAnswer }) {
+interface DeleteKeyProps extends KeyActionProps {
+  readonly present: KvAnswer;
+  /** Whether the key has changed since it was loaded. */
+  readonly hasChanged: boolean;
+}
+
+export function DeleteKey({ name, present, hasChanged, done }: DeleteKeyProps) {
   return (
     <Action
       label="Delete"
       title="Delete this key?"
       isDangerous
+      refusal={hasChanged ? 'The key has changed since you loaded it. Load the present value first.' : undefined}
       explanation={
         <>
-          Deletes <Text value={name} max={200} /> if it is still as you see it (revision {count(present.modRevision)}).
-          Its earlier values stay readable until the history is compacted.
+          Deletes <Text value={name} max={200} /> as it is at revision {count(present.modRevision)}, which you see. If
+          somebody changes it first, nothing is deleted. Its earlier values stay readable until the history is
+          compacted.
         </>
       }
       command={() => ['remora', 'kv', 'delete', name]}

@@ -59,8 +59,12 @@ export function KeyChanges({ name, since }: { readonly name: JsonBytes; readonly
           <li key={change.modRevision}>
             <Time at={at} isFocusable={false} />
             <span>
-              {change.type === 'delete' ? <Badge tone="bad">deleted</Badge> : <Badge tone="info">put</Badge>} at
-              revision {count(change.modRevision)} {'value' in change && <Text value={change.value} max={300} />}
+              {change.type === 'delete' ? <Badge tone="bad">deleted</Badge> : <Badge tone="info">put</Badge>}{' '}
+              <span class="muted">
+                at revision {count(change.modRevision)}
+                {'value' in change && ':'}
+              </span>{' '}
+              {'value' in change && <Text value={change.value} max={300} />}
             </span>
           </li>
         ))}

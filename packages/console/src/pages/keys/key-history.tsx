@@ -30,6 +30,7 @@ export function KeyHistory({ name }: { readonly name: JsonBytes }) {
   }
   return (
     <Card title="History">
+      <p class="muted">The newest version is first. Open one to see what it changed.</p>
       <ol class="versions">
         {list.rows.map((version, at) => (
           <Version
@@ -70,7 +71,7 @@ function Version({ version, before, isOpen, toggle }: VersionProps) {
   return (
     <li>
       <button type="button" class="version" aria-expanded={isOpen} onClick={toggle}>
-        <span class="version-revision">{count(modRevision)}</span>
+        <span class="version-revision">revision {count(modRevision)}</span>
         {version.type === 'delete' ? (
           <Badge tone="bad">deleted</Badge>
         ) : (

@@ -1,15 +1,18 @@
 import type { KvAnswer } from '@remora/gateway/http/json/kv';
 import { useState } from 'preact/hooks';
-import { read } from '../../api/kv.ts';
+import { historyPath, read } from '../../api/kv.ts';
 import { useResource } from '../../app/hooks.ts';
+import { clusterNow } from '../../app/time.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Command, Copy } from '../../kit/command.tsx';
 import { Choice } from '../../kit/form.tsx';
 import { Card, Facts } from '../../kit/page.tsx';
 import { Loaded, Note } from '../../kit/states.tsx';
 import { Text } from '../../kit/text.tsx';
-import { identityOf, type JsonBytes } from '../../logic/bytes.ts';
-import { count } from '../../logic/format.ts';
+import { byteLength, identityOf, type JsonBytes } from '../../logic/bytes.ts';
+import { count, timeOfDay } from '../../logic/format.ts';
+import { changeText } from '../../logic/key-change.ts';
+import type { Word } from '../../logic/shell.ts';
 import { sessionAddress } from '../sessions/session-link.tsx';
 import { DeleteKey, EditKey } from './key-actions.tsx';
 import { keyAddress } from './key-address.ts';
@@ -25,14 +28,37 @@ const PARTS = [
 
 type Part = (typeof PARTS)[number]['value'];
 
+/** How often the page asks whether the key has changed; less often for large values, which are sent too. */
+const EVERY_MS = 3_000;
+const EVERY_OF_LARGE_MS = 30_000;
+const LARGE_BYTES = 64 * 1024;
+
+interface KeyState {
+  readonly found: KvAnswer | undefined;
+  readonly atMs: number;
+}
+
+/** What has happened to the key since it was loaded; the value on the page stays until it is loaded again. */
+function useChange(name: JsonBytes, loaded: KeyState | undefined): string | undefined {
+  const isLarge = loaded?.found !== undefined && byteLength(loaded.found.value) > LARGE_BYTES;
+  const { data } = useResource(
+    loaded && `${identityOf(name)} after ${loaded.atMs}`,
+    async (signal) => ({ present: await read(name, undefined, signal) }),
+    { everyMs: isLarge ? EVERY_OF_LARGE_MS : EVERY_MS },
+  );
+  return loaded && data && changeText(loaded, data.present);
+}
+
 /** One key: its value now or at an earlier revision, its history, and its changes as they happen. */
 export function KeyView({ name, revision }: { readonly name: JsonBytes; readonly revision: string }) {
   const [part, setPart] = useState<Part>('value');
   const at = /^\d{1,15}$/.test(revision) ? Number(revision) : undefined;
-  const state = useResource(`${identityOf(name)} ${revision}`, async (signal) => ({
-    found: await read(name, at, signal),
-  }));
+  const state = useResource(
+    `${identityOf(name)} ${revision}`,
+    async (signal): Promise<KeyState> => ({ found: await read(name, at, signal), atMs: clusterNow() }),
+  );
   const found = state.data?.found;
+  const change = useChange(name, at === undefined ? state.data : undefined);
   return (
     <div class="stack">
       <Card>
@@ -45,7 +71,9 @@ export function KeyView({ name, revision }: { readonly name: JsonBytes; readonly
             {at === undefined && state.data !== undefined && (
               <EditKey name={name} present={found} done={state.reload} />
             )}
-            {at === undefined && found !== undefined && <DeleteKey name={name} present={found} done={state.reload} />}
+            {at === undefined && found !== undefined && (
+              <DeleteKey name={name} present={found} hasChanged={change !== undefined} done={state.reload} />
+            )}
           </span>
         </div>
         <Choice label="What to show" value={part} options={PARTS} change={setPart} />
@@ -55,18 +83,48 @@ export function KeyView({ name, revision }: { readonly name: JsonBytes; readonly
           You see the key as of revision {count(at)}. <a href={keyAddress(name)}>Show its present value</a>
         </Note>
       )}
+      {change !== undefined && (
+        <Note tone="warn">
+          <p role="status">{change}</p>
+          <button type="button" class="button" onClick={state.reload}>
+            Load the present value
+          </button>
+        </Note>
+      )}
       {part === 'value' && (
         <Loaded of={state}>
           {(answer) =>
-            answer.found === undefined ? <Missing show={() => setPart('history')} /> : <Value found={answer.found} />
+            answer.found === undefined ? (
+              <Missing show={() => setPart('history')} />
+            ) : (
+              <Value found={answer.found} atMs={answer.atMs} />
+            )
           }
         </Loaded>
       )}
-      {part === 'history' && <KeyHistory name={name} />}
+      {part === 'history' && <KeyHistory key={state.data?.atMs} name={name} />}
       {part === 'live' && <KeyChanges name={name} since={found?.revision} />}
-      <Command words={['remora', 'kv', 'get', name, ...(at === undefined ? [] : ['--revision', String(at)])]} />
+      <SameCommand name={name} part={part} at={at} />
     </div>
   );
+}
+
+interface SameCommandProps {
+  readonly name: JsonBytes;
+  readonly part: Part;
+  readonly at: number | undefined;
+}
+
+function SameCommand({ name, part, at }: SameCommandProps) {
+  const words = wordsOf(name, part, at);
+  return words === undefined ? null : <Command words={words} />;
+}
+
+function wordsOf(name: JsonBytes, part: Part, at: number | undefined): readonly Word[] | undefined {
+  if (part === 'live') return ['remora', 'kv', 'watch', name];
+  if (part === 'value') return ['remora', 'kv', 'get', name, ...(at === undefined ? [] : ['--revision', String(at)])];
+  const path = historyPath(name);
+  return path === undefined ? undefined : ['curl', `${location.origin}${path}`];
 }
 
 function Missing({ show }: { show(): void }) {
@@ -80,7 +138,7 @@ function Missing({ show }: { show(): void }) {
   );
 }
 
-function Value({ found }: { readonly found: KvAnswer }) {
+function Value({ found, atMs }: { readonly found: KvAnswer; readonly atMs: number }) {
   const { value, createRevision, modRevision, version, lease } = found;
   return (
     <>
@@ -93,6 +151,7 @@ function Value({ found }: { readonly found: KvAnswer }) {
             ['Created at revision', count(createRevision)],
             ['Changed at revision', count(modRevision)],
             ['Version', count(version)],
+            ['Loaded at', timeOfDay(atMs)],
             [
               'Lease',
               lease === undefined ? (

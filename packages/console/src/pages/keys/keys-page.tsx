@@ -10,12 +10,13 @@ import { Table } from '../../kit/table.tsx';
 import { Text } from '../../kit/text.tsx';
 import { identityOf } from '../../logic/bytes.ts';
 import { bytes, count, counted } from '../../logic/format.ts';
-import { textOf } from '../../logic/location.ts';
+import { addressOf, textOf } from '../../logic/location.ts';
 import type { PageProps } from '../page-props.ts';
 import { keyAddress } from './key-address.ts';
 import { KeyTree } from './key-tree.tsx';
 import { KeyView } from './key-view.tsx';
 import { NewKey } from './new-key.tsx';
+import { ExactKey, OpenByName } from './open-key.tsx';
 import { Transfer } from './transfer.tsx';
 
 /** The keys as a tree, and one of them beside it. */
@@ -46,7 +47,14 @@ export function KeysPage({ query }: PageProps) {
       <div class={key === undefined ? 'keys-page' : 'keys-page keys-page-open'}>
         <Card isFlush>
           {wanted === '' ? (
-            <KeyTree key={identityOf(prefix)} prefix={prefix} selected={key} />
+            <>
+              <KeyTree key={identityOf(prefix)} prefix={prefix} selected={key} />
+              {key !== undefined && (
+                <p class="muted found">
+                  Deleted keys are not listed. <a href={addressOf('keys', { prefix })}>Open one by its name</a>
+                </p>
+              )}
+            </>
           ) : (
             <Found prefix={prefix} wanted={wanted} />
           )}
@@ -54,6 +62,7 @@ export function KeysPage({ query }: PageProps) {
         {key === undefined ? (
           <Card>
             <Empty title="Choose a key to see its value, its history and its lease." />
+            <OpenByName key={identityOf(prefix)} prefix={prefix} />
           </Card>
         ) : (
           <KeyView key={identityOf(key)} name={key} revision={textOf(query, 'revision')} />
@@ -110,15 +119,23 @@ function Found({
         rows={list.rows}
         keyOf={({ key }) => identityOf(key)}
         atEnd={list.hasMore ? list.more : undefined}
-        empty={<Empty title="No key matches." />}
+        empty={
+          <Empty title="No key matches.">
+            <p>Deleted keys are not found by a search.</p>
+            <ExactKey name={wanted} />
+          </Empty>
+        }
       />
-      <p class="muted found" role="status">
-        {counted(list.rows.length, 'key')} {list.hasMore && (list.isLoading ? '… searching' : 'found so far')}
+      <p class="muted found row" role="status">
+        <span>
+          {counted(list.rows.length, 'key')} {list.hasMore && (list.isLoading ? '… searching' : 'found so far')}
+        </span>
         {list.hasMore && !list.isLoading && (
           <button type="button" class="button button-small" onClick={list.more}>
             Search on
           </button>
         )}
+        {list.rows.length > 0 && list.rows.every(({ key }) => key !== wanted) && <ExactKey name={wanted} />}
       </p>
     </>
   );

@@ -4,9 +4,11 @@ import { forceRelease, forget, type LockName, revoke, setCapacity } from '../../
 import { useStore } from '../../app/hooks.ts';
 import { Action, type ActionField } from '../../kit/action.tsx';
 import { Text } from '../../kit/text.tsx';
+import { Time } from '../../kit/time.tsx';
 import { durationProblem } from '../../logic/duration.ts';
-import { counted } from '../../logic/format.ts';
+import { count, counted } from '../../logic/format.ts';
 import { namespaceFlag } from './lock-address.ts';
+import { SessionOwner } from './session-owner.tsx';
 
 interface LockActionsProps {
   readonly lock: LockName;
@@ -27,6 +29,7 @@ export function LockActions({ lock, state, done }: LockActionsProps) {
   const by = present.state === 'in' ? (present.who.user ?? 'console') : 'console';
   const isHeld = state.holderCount > 0;
   const target = [name, ...namespaceFlag(namespace)];
+  const newest = Math.max(0, ...state.holders.map(({ version }) => version));
   const free = isHeld ? undefined : 'Nobody holds this lock.';
   const nameShown = <Text value={name} max={120} />;
   return (
@@ -78,20 +81,56 @@ export function LockActions({ lock, state, done }: LockActionsProps) {
         isDangerous
         explanation={
           <>
-            {counted(state.holderCount, 'holder')} of {nameShown} may not notice and continue to work: from then on,
-            only the fencing version protects what the lock protects. Use it when the holder is known to be dead.
+            <p>
+              {nameShown} is taken from{' '}
+              {state.holderCount === 1 ? 'its holder' : `all ${count(state.holderCount)} holders`}, and the next in the
+              queue gets it at once. Do this when you know that the holder is dead: one that still runs may not notice,
+              and only systems that check the fencing version then refuse its writes.
+            </p>
+            <HolderLines holders={state.holders} />
           </>
         }
         refusal={free}
-        fields={[REASON]}
-        command={({ reason = '' }) => ['remora', 'lock', 'release', '--force', '--reason', reason, ...target]}
-        run={async ({ reason = '' }) => {
-          const { version } = await forceRelease(lock, { reason, by });
-          return `The lock was taken from the grant with version ${version}.`;
+        fields={[
+          REASON,
+          {
+            name: 'version',
+            label: 'Up to version',
+            hint: 'Who was granted the lock after you opened this dialog, by a higher version, keeps it.',
+            initial: String(newest),
+            isRequired: true,
+            check: (value) =>
+              /^\d{1,16}$/.test(value) ? undefined : 'Expected a version, as the list of holders shows it.',
+          },
+        ]}
+        command={({ reason = '', version = '' }) => [
+          ...['remora', 'lock', 'release', '--force', '--up-to-version', version, '--reason', reason],
+          ...target,
+        ]}
+        run={async ({ reason = '', version: upToVersion = '' }) => {
+          const { version } = await forceRelease(lock, { reason, by, upToVersion: Number(upToVersion) });
+          return `The lock was taken from its holder (version ${version}).`;
         }}
         done={done}
       />
     </>
+  );
+}
+
+const HOLDERS_NAMED = 3;
+
+/** Who would lose the lock, as it is at the moment. */
+function HolderLines({ holders }: { readonly holders: LockAnswer['holders'] }) {
+  return (
+    <ul class="reasons">
+      {holders.slice(0, HOLDERS_NAMED).map(({ session, ownerId, version, lockTimeMs }) => (
+        <li key={`${session} ${ownerId}`}>
+          <SessionOwner id={session} /> <span class="muted">session</span> <code>{session}</code>, version {version},
+          since <Time at={lockTimeMs} isFocusable={false} />
+        </li>
+      ))}
+      {holders.length > HOLDERS_NAMED && <li>and {count(holders.length - HOLDERS_NAMED)} more</li>}
+    </ul>
   );
 }
 

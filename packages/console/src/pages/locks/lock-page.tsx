@@ -8,10 +8,11 @@ import { Card, Facts, Page } from '../../kit/page.tsx';
 import { Empty, Loaded, Note } from '../../kit/states.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
 import { Text } from '../../kit/text.tsx';
-import { Countdown, Since, Time } from '../../kit/time.tsx';
+import { Countdown, Time } from '../../kit/time.tsx';
 import { identityOf, isEmpty } from '../../logic/bytes.ts';
 import { count, counted, span } from '../../logic/format.ts';
 import { addressOf } from '../../logic/location.ts';
+import { LastHeartbeat } from '../sessions/heartbeat.tsx';
 import { SessionLink } from '../sessions/session-link.tsx';
 import { LockActions } from './lock-actions.tsx';
 import { namespaceFlag } from './lock-address.ts';
@@ -103,6 +104,7 @@ const HOLDERS: readonly Column<HolderRow>[] = [
   { title: 'Session', cell: ({ session }) => <SessionLink id={session} /> },
   { title: 'Client', cell: ({ session }) => <SessionOwner id={session} /> },
   { title: 'Since', cell: ({ lockTimeMs }) => <Time at={lockTimeMs} /> },
+  { title: 'Last heartbeat', isNumber: true, cell: (holder) => <Heartbeat holder={holder} /> },
   { title: 'TTL left', isNumber: true, cell: (holder) => <TtlLeft holder={holder} /> },
   { title: 'Version', isNumber: true, cell: ({ version }) => <span class="mono">{version}</span> },
   {
@@ -128,6 +130,12 @@ const HOLDERS: readonly Column<HolderRow>[] = [
   },
 ];
 
+/** Of a hold whose session has ended, and of holders beyond the first ones, there is nothing to show. */
+function Heartbeat({ holder: { ttlMs, remainingMs } }: { readonly holder: HolderRow }) {
+  if (ttlMs === undefined || remainingMs === undefined) return <>–</>;
+  return <LastHeartbeat ttlMs={ttlMs} remainingMs={remainingMs} />;
+}
+
 function TtlLeft({ holder }: { readonly holder: HolderRow }) {
   const { remainingMs, readAtMs, delayed = false, lockDelayMs = 0, condition } = holder;
   if (delayed) return <Badge tone="warn">ended; blocked for {span(lockDelayMs)}</Badge>;
@@ -149,5 +157,5 @@ const WAITERS: readonly Column<WaiterJson>[] = [
     isMinor: true,
     cell: ({ mode, permits }) => (permits === undefined ? mode : `${mode} × ${count(permits)}`),
   },
-  { title: 'Waits for', isNumber: true, cell: ({ sinceMs }) => <Since at={sinceMs} /> },
+  { title: 'Waiting since', isNumber: true, cell: ({ sinceMs }) => <Time at={sinceMs} /> },
 ];

@@ -24,7 +24,7 @@ export function Client({ attributes, owner }: ClientProps) {
     ...(pid === undefined
       ? []
       : [
-          <span key="pid">
+          <span key="pid" class="whole">
             pid <Text value={pid} max={20} />
           </span>,
         ]),

@@ -1,4 +1,5 @@
 import type { ConditionJson, NodeJson } from '@remora/gateway/http/json/cluster';
+import { useState } from 'preact/hooks';
 import { State } from '../../kit/badge.tsx';
 import { Card } from '../../kit/page.tsx';
 import { Text } from '../../kit/text.tsx';
@@ -10,8 +11,14 @@ interface ConditionsProps {
   readonly nodes: readonly NodeJson[];
 }
 
+/** A failure of many nodes makes a finding of each range: the worst ones are shown, and more on demand. */
+const FIRST_SHOWN = 20;
+const MORE_SHOWN = 100;
+
 /** The findings of `remora admin check`, each with what to do. */
 export function Conditions({ conditions, nodes }: ConditionsProps) {
+  const [most, setMost] = useState(FIRST_SHOWN);
+  const left = conditions.length - most;
   if (conditions.length === 0) {
     return (
       <div class="health health-ok" role="status">
@@ -25,7 +32,7 @@ export function Conditions({ conditions, nodes }: ConditionsProps) {
   return (
     <Card title={counted(conditions.length, 'finding')} aside="the worst first">
       <ul class="conditions">
-        {conditions.map((condition) => (
+        {conditions.slice(0, most).map((condition) => (
           <li key={`${condition.name} ${condition.rangeId} ${condition.nodeId} ${condition.text}`}>
             <State name={condition.severity} />
             <div>
@@ -55,6 +62,14 @@ export function Conditions({ conditions, nodes }: ConditionsProps) {
           </li>
         ))}
       </ul>
+      {left > 0 && (
+        <p class="muted">
+          {counted(left, 'more finding')}{' '}
+          <button type="button" class="button button-small" onClick={() => setMost(most + MORE_SHOWN)}>
+            Show more
+          </button>
+        </p>
+      )}
     </Card>
   );
 }

@@ -14,6 +14,8 @@ interface BandProps {
 
 const ROW = 14;
 const ROW_DENSE = 5;
+/** With hundreds of nodes, their rows share this, and the table stays in sight. */
+const HEIGHT_MAX = 300;
 /** With more nodes, the rows are thin and have no names. */
 const NAMED_MAX = 12;
 const LABEL = 64;
@@ -30,7 +32,7 @@ export function Band({ ranges, nodes }: BandProps) {
   const dark = useStore(isDark);
   const shown = nodes.filter(({ duty }) => duty !== 'removed');
   const isNamed = shown.length <= NAMED_MAX;
-  const height = Math.max(1, shown.length) * (isNamed ? ROW : ROW_DENSE);
+  const height = Math.min(HEIGHT_MAX, Math.max(1, shown.length) * (isNamed ? ROW : ROW_DENSE));
   const label = isNamed ? LABEL : 0;
 
   useEffect(() => {
@@ -52,7 +54,7 @@ export function Band({ ranges, nodes }: BandProps) {
   const range = at === undefined ? undefined : ranges[at];
   return (
     <>
-      <div class="band">
+      <div class="band" style={{ height: `${height}px` }}>
         <canvas
           ref={canvas}
           role="img"
@@ -95,19 +97,24 @@ function draw(canvas: HTMLCanvasElement, { ranges, nodes, width, height, label }
   const row = height / Math.max(1, nodes.length);
   const column = (width - label) / Math.max(1, ranges.length);
   const gap = column > 4 ? 1 : 0;
-  nodes.forEach((node, line) => {
-    const top = line * row;
-    context.globalAlpha = 1;
-    if (label > 0) {
-      context.fillStyle = style.getPropertyValue('--muted');
-      context.font = '11px system-ui, sans-serif';
-      context.fillText(visibleText(node.name).slice(0, 9), 0, top + row - 3);
-    }
-    context.fillStyle = style.getPropertyValue(`--line-${line % COLOURS}`);
-    ranges.forEach((range, at) => {
-      if (!range.replicas.some(({ nodeId }) => nodeId === node.id)) return;
-      context.globalAlpha = range.leaderNode === node.id ? 1 : 0.25;
-      context.fillRect(label + at * column, top, Math.max(column - gap, 0.5), row - 1);
+  const rowGap = row > 3 ? 1 : 0;
+  if (label > 0) {
+    context.fillStyle = style.getPropertyValue('--muted');
+    context.font = '11px system-ui, sans-serif';
+    nodes.forEach(({ name }, line) => {
+      context.fillText(visibleText(name).slice(0, 9), 0, line * row + row - 3);
     });
+  }
+  const colours = Array.from({ length: COLOURS }, (_, colour) => style.getPropertyValue(`--line-${colour}`));
+  const lineOf = new Map(nodes.map(({ id }, line) => [id, line]));
+  // By range: of hundreds of nodes, each range is on a few.
+  ranges.forEach(({ replicas, leaderNode }, at) => {
+    for (const { nodeId } of replicas) {
+      const line = lineOf.get(nodeId);
+      if (line === undefined) continue;
+      context.fillStyle = colours[line % COLOURS] ?? '';
+      context.globalAlpha = leaderNode === nodeId ? 1 : 0.25;
+      context.fillRect(label + at * column, line * row, Math.max(column - gap, 0.5), row - rowGap);
+    }
   });
 }

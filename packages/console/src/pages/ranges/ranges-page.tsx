@@ -8,7 +8,7 @@ import { go } from '../../app/router.ts';
 import { Command } from '../../kit/command.tsx';
 import { Choice, Search } from '../../kit/form.tsx';
 import { Card, Page } from '../../kit/page.tsx';
-import { Loaded } from '../../kit/states.tsx';
+import { Loaded, Loading } from '../../kit/states.tsx';
 import { announce } from '../../kit/toast.tsx';
 import { counted } from '../../logic/format.ts';
 import { numberOf, textOf } from '../../logic/location.ts';
@@ -59,7 +59,13 @@ function RangeList({ isHot }: { readonly isHot: boolean }) {
       </div>
       <Card title="Key space" aside="from the first key to the last, a column a range">
         <Loaded of={all} lines={3}>
-          {(rows) => <Band ranges={rows} nodes={nodes ?? []} />}
+          {(rows) =>
+            nodes === undefined && cluster.error === undefined ? (
+              <Loading lines={3} />
+            ) : (
+              <Band ranges={rows} nodes={nodes ?? []} />
+            )
+          }
         </Loaded>
       </Card>
       <Card isFlush>

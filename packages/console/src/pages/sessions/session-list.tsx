@@ -1,7 +1,7 @@
 import type { SessionInfoJson } from '@remora/gateway/http/json/locks';
-import { useState } from 'preact/hooks';
-import { sessionList } from '../../api/locks.ts';
-import { useSettled } from '../../app/hooks.ts';
+import { useEffect, useState } from 'preact/hooks';
+import { sessionList, sessionLocks } from '../../api/locks.ts';
+import { useResource, useSettled } from '../../app/hooks.ts';
 import { usePages } from '../../app/pages-hook.ts';
 import { go } from '../../app/router.ts';
 import { Search } from '../../kit/form.tsx';
@@ -12,16 +12,24 @@ import { Text } from '../../kit/text.tsx';
 import { Span } from '../../kit/time.tsx';
 import { counted } from '../../logic/format.ts';
 import { type Query, textOf } from '../../logic/location.ts';
+import { isSilent } from '../../logic/session-text.ts';
 import { Client } from '../locks/session-owner.tsx';
+import { LastHeartbeat } from './heartbeat.tsx';
 import { SessionLink } from './session-link.tsx';
 
 const EVERY_MS = 5_000;
+const LOCKS_EVERY_MS = 15_000;
 
 /** Sessions, and the leases of etcd's clients. */
 export function SessionList({ query }: { readonly query: Query }) {
   const [typed, setTyped] = useState(textOf(query, 'search'));
   const wanted = useSettled(typed).toLowerCase();
   const list = usePages('sessions', (after, signal) => sessionList(undefined, after, signal), { everyMs: EVERY_MS });
+  // What is searched may be in a part that has not been read.
+  const { more } = list;
+  useEffect(() => {
+    if (wanted !== '' && list.hasMore && !list.isLoading) more();
+  }, [wanted, list.hasMore, list.isLoading, more]);
   const rows = wanted === '' ? list.rows : list.rows.filter((row) => textOfSession(row).includes(wanted));
   return (
     <Page title="Sessions">
@@ -44,16 +52,18 @@ export function SessionList({ query }: { readonly query: Query }) {
             columns={COLUMNS}
             rows={rows}
             keyOf={({ session }) => session}
-            tone={({ remainingMs, ttlMs }) => (remainingMs < ttlMs / 3 ? 'warn' : undefined)}
+            tone={(session) => (isSilent(session) ? 'warn' : undefined)}
             atEnd={list.hasMore ? list.more : undefined}
-            empty={<Empty title={wanted === '' ? 'No client has a session.' : 'No session matches.'} />}
+            empty={<Empty title={emptyTitle(wanted, list.hasMore)} />}
           />
         ) : (
           list.error === undefined && <Loading lines={10} />
         )}
       </Card>
       <p class="muted" role="status">
-        {counted(rows.length, 'session')} {list.hasMore ? 'read so far; scroll for more' : ''}
+        {counted(rows.length, 'session')}{' '}
+        {list.hasMore && (wanted === '' ? 'read so far; scroll for more' : 'found so far; searching …')}
+        {list.isFull && `among the first ${counted(list.rows.length, 'session')}`}
       </p>
     </Page>
   );
@@ -61,6 +71,11 @@ export function SessionList({ query }: { readonly query: Query }) {
 
 function textOfSession({ session, attributes, owner = '' }: SessionInfoJson): string {
   return [session, owner, ...Object.entries(attributes).map((pair) => pair.join('='))].join('\n').toLowerCase();
+}
+
+function emptyTitle(wanted: string, hasMore: boolean): string {
+  if (wanted === '') return 'No client has a session.';
+  return hasMore ? 'Searching …' : 'No session matches.';
 }
 
 const COLUMNS: readonly Column<SessionInfoJson>[] = [
@@ -75,14 +90,25 @@ const COLUMNS: readonly Column<SessionInfoJson>[] = [
     },
   },
   { title: 'TTL', isNumber: true, isMinor: true, cell: ({ ttlMs }) => <Span ms={ttlMs} /> },
-  { title: 'Last heartbeat', isNumber: true, cell: (session) => <LastHeartbeat {...session} /> },
+  {
+    title: 'Last heartbeat',
+    isNumber: true,
+    cell: (session) => (
+      <>
+        <LastHeartbeat {...session} /> {isSilent(session) && <HeldLocks id={session.session} />}
+      </>
+    ),
+  },
 ];
 
-/** The TTL starts again with each heartbeat, so what is gone of it is the age of the last one. */
-export function LastHeartbeat({ ttlMs, remainingMs }: { readonly ttlMs: number; readonly remainingMs: number }) {
+/** What a silent session blocks. Only silent sessions are asked for it, because it takes a query of each range. */
+function HeldLocks({ id }: { readonly id: string }) {
+  const { data } = useResource(id, (signal) => sessionLocks(id, signal), { everyMs: LOCKS_EVERY_MS });
+  if (data === undefined) return null;
   return (
-    <>
-      <Span ms={Math.max(0, ttlMs - remainingMs)} /> ago
-    </>
+    <span class="muted">
+      holds {data.more && 'at least '}
+      {counted(data.holds.length, 'lock')}
+    </span>
   );
 }

@@ -1,4 +1,4 @@
-import type { SessionAnswer, SessionLockJson } from '@remora/gateway/http/json/locks';
+import type { SessionAnswer, SessionLockJson, SessionLocksAnswer } from '@remora/gateway/http/json/locks';
 import { closeSession, session as readSession, sessionLocks } from '../../api/locks.ts';
 import { useResource } from '../../app/hooks.ts';
 import { Action } from '../../kit/action.tsx';
@@ -7,12 +7,14 @@ import { Card, Facts, Page } from '../../kit/page.tsx';
 import { Empty, Loaded } from '../../kit/states.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
 import { Text } from '../../kit/text.tsx';
-import { Since, Span } from '../../kit/time.tsx';
+import { Span, Time } from '../../kit/time.tsx';
 import { identityOf } from '../../logic/bytes.ts';
 import { count } from '../../logic/format.ts';
 import { addressOf } from '../../logic/location.ts';
+import { endingText } from '../../logic/session-text.ts';
 import { lockAddress } from '../locks/lock-address.ts';
-import { LastHeartbeat } from './session-list.tsx';
+import { Client } from '../locks/session-owner.tsx';
+import { LastHeartbeat } from './heartbeat.tsx';
 
 const EVERY_MS = 2_000;
 
@@ -30,15 +32,17 @@ export function SessionPage({ id }: { readonly id: string }) {
       subject={<span class="mono">{id}</span>}
       subjectText={id}
       trail={[{ text: 'Sessions', href: addressOf('sessions') }]}
-      actions={state.data && state.error === undefined && <EndSession id={id} done={reload} />}
+      actions={
+        state.data && state.error === undefined && <EndSession session={state.data} locks={locks.data} done={reload} />
+      }
     >
       <Loaded of={state}>{(answer) => <SessionState session={answer} />}</Loaded>
       {state.data !== undefined && (
         <Loaded of={locks}>
           {({ holds, waits, more }) => (
             <>
-              <LockTable title="Holds" empty="It holds no lock." locks={holds} />
-              <LockTable title="Waits for" empty="It waits for no lock." locks={waits} />
+              <LockTable title="Holds" empty="It holds no lock." columns={HELD} locks={holds} />
+              <LockTable title="Waits for" empty="It waits for no lock." columns={AWAITED} locks={waits} />
               {more && <p class="muted">There are more: each range reports the first 1,000 locks of a session.</p>}
             </>
           )}
@@ -75,15 +79,16 @@ function SessionState({ session }: { readonly session: SessionAnswer }) {
 interface LockTableProps {
   readonly title: string;
   readonly empty: string;
+  readonly columns: readonly Column<SessionLockJson>[];
   readonly locks: readonly SessionLockJson[];
 }
 
-function LockTable({ title, empty, locks }: LockTableProps) {
+function LockTable({ title, empty, columns, locks }: LockTableProps) {
   return (
     <Card isFlush title={`${title} (${count(locks.length)})`}>
       <Table
         label={title}
-        columns={LOCKS}
+        columns={columns}
         rows={locks}
         keyOf={({ namespace, name, ownerId }) => `${namespace}/${identityOf(name)}/${ownerId}`}
         empty={<Empty title={empty} />}
@@ -92,7 +97,7 @@ function LockTable({ title, empty, locks }: LockTableProps) {
   );
 }
 
-const LOCKS: readonly Column<SessionLockJson>[] = [
+const WHICH: readonly Column<SessionLockJson>[] = [
   {
     title: 'Lock',
     cell: ({ namespace, name }) => (
@@ -103,25 +108,49 @@ const LOCKS: readonly Column<SessionLockJson>[] = [
   },
   { title: 'Namespace', isMinor: true, cell: ({ namespace }) => <Text value={namespace} max={60} /> },
   { title: 'Mode', cell: ({ mode, permits }) => (permits === undefined ? mode : `${mode} × ${count(permits)}`) },
-  {
-    title: 'Version or place',
-    isNumber: true,
-    cell: ({ version, position }) => (version === undefined ? `# ${position ?? '?'}` : version),
-  },
-  { title: 'For', isNumber: true, cell: ({ sinceMs }) => (sinceMs === undefined ? '–' : <Since at={sinceMs} />) },
 ];
 
-function EndSession({ id, done }: { readonly id: string; done(): void }) {
+const HELD: readonly Column<SessionLockJson>[] = [
+  ...WHICH,
+  { title: 'Version', isNumber: true, cell: ({ version }) => <span class="mono">{version}</span> },
+  { title: 'Held since', isNumber: true, cell: Began },
+];
+
+const AWAITED: readonly Column<SessionLockJson>[] = [
+  ...WHICH,
+  { title: 'Position', isNumber: true, cell: ({ position }) => (position === undefined ? '–' : count(position)) },
+  { title: 'Waiting since', isNumber: true, cell: Began },
+];
+
+function Began({ sinceMs }: SessionLockJson) {
+  return sinceMs === undefined ? <>–</> : <Time at={sinceMs} />;
+}
+
+interface EndSessionProps {
+  readonly session: SessionAnswer;
+  /** Undefined while they are read. */
+  readonly locks: SessionLocksAnswer | undefined;
+  done(): void;
+}
+
+function EndSession({ session, locks, done }: EndSessionProps) {
+  const { session: id, attributes, owner } = session;
   return (
     <Action
       label="End session"
       title="End this session?"
       isDangerous
       explanation={
-        <>
-          Its locks are released and its keys are deleted at once. Its client is not asked, and may continue to work:
-          from then on, only the fencing version protects against its writes.
-        </>
+        <div class="stack">
+          <Client attributes={attributes} owner={owner} />
+          <p>{consequencesOf(locks)} The keys that belong to the session are deleted.</p>
+          {locks?.holds.length !== 0 && (
+            <p>
+              The client is not asked first and may keep working as if it still held its locks. Only storage that checks
+              the fencing version refuses its late writes.
+            </p>
+          )}
+        </div>
       }
       command={() => ['remora', 'session', 'close', id]}
       run={async () => {
@@ -131,4 +160,10 @@ function EndSession({ id, done }: { readonly id: string; done(): void }) {
       done={done}
     />
   );
+}
+
+/** What the locks of a session lose when it ends. */
+function consequencesOf(locks: SessionLocksAnswer | undefined): string {
+  if (locks === undefined) return 'All locks that it holds are released at once.';
+  return endingText({ holds: locks.holds.length, waits: locks.waits.length, hasMore: locks.more });
 }

@@ -31,12 +31,16 @@ export function Upgrade() {
                 </ul>
               </Note>
             )}
-            <Table label="Versions of the nodes" columns={COLUMNS} rows={nodes} keyOf={({ id }) => id} />
+            <Table label="Versions of the nodes" columns={COLUMNS} rows={inOrder(nodes)} keyOf={({ id }) => id} />
           </>
         )}
       </Loaded>
     </Card>
   );
+}
+
+function inOrder(nodes: readonly NodeVersions[]): readonly NodeVersions[] {
+  return [...nodes].sort((a, b) => a.id - b.id);
 }
 
 const COLUMNS: readonly Column<NodeVersions>[] = [

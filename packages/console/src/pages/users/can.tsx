@@ -52,7 +52,7 @@ export function Can({ users }: { readonly users: readonly string[] }) {
         </div>
         {error !== undefined && <ErrorNote error={error} />}
         {answer !== undefined && <Answer answer={answer} />}
-        <Command words={['remora', 'auth', 'can', user, ...permissionWords(permission)]} />
+        {isWhole(typed) && <Command words={['remora', 'auth', 'can', user, ...permissionWords(permission)]} />}
       </form>
     </Card>
   );

@@ -98,7 +98,7 @@ function Grant({ role, done }: { readonly role: string; done(): void }) {
         }}
       >
         <PermissionForm value={typed} change={setTyped} />
-        <Command words={['remora', 'auth', 'grant', role, ...permissionWords(permission)]} />
+        {isWhole(typed) && <Command words={['remora', 'auth', 'grant', role, ...permissionWords(permission)]} />}
         {error !== undefined && <ErrorNote error={error} />}
         {refusal !== undefined && <Note tone="warn">{refusal}</Note>}
         <div class="row">

@@ -22,7 +22,7 @@ export interface NamespacesAnswer {
  */
 export interface LocksAnswer {
   readonly locks: readonly LockJson[];
-  /** With `contains` or `kind`, a page may be short or empty although there is more: `next` continues the search. */
+  /** With `contains`, `kind` or `waiting`, a page may be short or empty although there is more: `next` goes on. */
   readonly more: boolean;
   readonly next?: string;
   /** The wall time of the answering node, in ms since 1970, to tell how long ago something was. */

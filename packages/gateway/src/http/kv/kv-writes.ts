@@ -153,8 +153,8 @@ function changed(current: KeyValue | undefined): ServiceError {
   const shown: KeyChangedDetails = { current: current === undefined ? null : shortJson(current) };
   const message =
     current === undefined
-      ? 'the key does not exist: nothing was changed'
-      : `the key was changed at revision ${current.modRevision} (version ${current.version}): nothing was changed`;
+      ? 'your change was not made: the key does not exist'
+      : `your change was not made: the key is at revision ${current.modRevision} (version ${current.version}) now`;
   return new ServiceError('KEY_CHANGED', message, { details: { shown } });
 }
 

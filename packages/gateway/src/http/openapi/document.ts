@@ -201,14 +201,17 @@ const OPERATIONS: Operations = {
       id: 'listLocks',
       summary: 'Lists the locks that have holders or waiters, in the order of their names.',
       description:
-        'Free locks are listed if they have data, a set capacity, or a record of a forced release. With `contains` or ' +
-        '`kind`, a request looks at up to 20,000 locks: a page may be short or empty although there is a next one.',
+        'Free locks are listed if they have data, a set capacity, or a record of a forced release. With `contains`, ' +
+        '`kind` or `waiting`, a request looks at up to 20,000 locks: a page may be short or empty although there is a next one.',
       query: [
         queryParameter('prefix', 'Only names that start with it.', { type: 'string' }),
         queryParameter('contains', 'Only names that have this part.', { type: 'string' }),
         queryParameter('kind', 'Only locks of this kind; `barrier`: callers wait at it. An election is exclusive.', {
           type: 'string',
           enum: ['exclusive', 'shared', 'semaphore', 'barrier'],
+        }),
+        queryParameter('waiting', '`true`: only locks with waiters in the queue or at the barrier.', {
+          type: 'boolean',
         }),
         queryParameter('after', 'Only names after this one: `next` of the previous page.', { type: 'string' }),
         queryParameter('limit', 'The largest number of entries; default 100.', {

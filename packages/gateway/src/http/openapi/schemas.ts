@@ -245,6 +245,9 @@ export const SCHEMAS = {
         'often it is sent. Without it, a repeated call takes the lock from later holders, too.',
       { minLength: 1, maxLength: REQUEST_ID_MAX },
     ),
+    upToVersion: count('Only grants up to this version end; 409 `LOCK_NOT_HELD` if there are only later ones.', {
+      minimum: 1,
+    }),
     by: text('Who forces the release. `by` and `reason` are recorded with the lock if one of them is set.', {
       maxLength: FORCED_BY_BYTES_MAX,
     }),

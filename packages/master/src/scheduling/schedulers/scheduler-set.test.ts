@@ -37,6 +37,7 @@ describe('schedulers', () => {
       pausedUntilMs: NOW_MS + 10_000,
       last: 'paused',
     });
+    expect(schedulers.list(NOW_MS + 10_000).map(({ last }) => last)).not.toContain('paused');
     tick(NOW_MS + 10_000);
     expect(controller.active()).toHaveLength(4);
     const other = bind(skewed());

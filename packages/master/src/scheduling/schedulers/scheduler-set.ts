@@ -63,7 +63,13 @@ export class SchedulerSet {
     return this.#slots().map(({ scheduler: { name, desc, settings }, pausedUntilMs, last }) => {
       const paused = pausedUntilMs !== undefined && nowMs < pausedUntilMs;
       const names = settings.map(kebabName);
-      return { name, desc, last, pausedUntilMs: paused ? pausedUntilMs : undefined, settings: names };
+      return {
+        name,
+        desc,
+        last: paused ? 'paused' : last,
+        pausedUntilMs: paused ? pausedUntilMs : undefined,
+        settings: names,
+      };
     });
   }
 
@@ -131,8 +137,8 @@ function rest(slots: readonly Slot[], why: string): void {
 function runChain(chain: readonly Slot[], view: SchedulingView, admit: Admit): void {
   let working: string | undefined;
   for (const slot of chain) {
-    if (slot.pausedUntilMs !== undefined && view.nowMs < slot.pausedUntilMs) slot.last = 'paused';
-    else if (working !== undefined) slot.last = `waiting while ${working} finds work`;
+    if (slot.pausedUntilMs !== undefined && view.nowMs < slot.pausedUntilMs) continue;
+    if (working !== undefined) slot.last = `waiting while ${working} finds work`;
     else if (runOne(slot, view, admit)) working = slot.scheduler.name;
   }
 }
