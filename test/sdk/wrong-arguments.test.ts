@@ -457,6 +457,7 @@ const KIND_OF: Record<string, Kind> = {
   'list of sessions.after': 'lease',
   'a put of a transaction.value': 'data',
   'forceRelease.reason': 'text',
+  'forceRelease.upToVersion': 'count',
   'sort.by': 'one',
   'connect.token': 'secret',
   'locks in both systems.ttl': 'ttl',

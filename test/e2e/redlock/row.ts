@@ -31,6 +31,11 @@ export class Bench {
     return `${this.#row}/${name}`;
   }
 
+  /** How many clients have to agree. The others may answer after a call has ended. */
+  get quorum(): number {
+    return Math.floor(this.side.clients.length / 2) + 1;
+  }
+
   redlock(settings?: object): RedlockLike {
     return new this.library.default(this.side.clients, settings);
   }

@@ -19,7 +19,8 @@ const EXTENDING = 'using extends its lock as long as the routine runs';
 const RELEASED = 'a release frees the resources, and says how its attempts went';
 const FIELDS = 'a lock has the fields that the types declare';
 const MINORITY = 'the end of a minority of servers does not keep a resource from being acquired, extended and released';
-const LOCKED_EVENTS = 'each attempt that finds a resource locked emits a ResourceLockedError for each client, at least';
+const LOCKED_EVENTS =
+  'each attempt that finds a resource locked emits a ResourceLockedError for each client of a quorum, at least';
 
 export const SENTENCES: readonly Sentence[] = [
   row('It provides strong guarantees', MINORITY),
