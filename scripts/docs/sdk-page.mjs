@@ -25,6 +25,22 @@ export const SDK_PAGES = [
     title: 'The administration client',
     intro: '`remora/admin` is the part of [the SDK](sdk.md#administration) that administers clusters.',
   },
+  {
+    path: 'docs/reference/sdk-redlock.md',
+    entry: 'redlock.ts',
+    title: 'The API of redlock',
+    intro:
+      '`remora/redlock` has the API of the library redlock, for programs that [move from ' +
+      'it](../how-to/locks/move-from-redlock.md).',
+  },
+  {
+    path: 'docs/reference/sdk-migrate.md',
+    entry: '../../packages/client/src/migrate.ts',
+    title: 'Locks in two systems',
+    intro:
+      '`remora/migrate` holds a lock in another system and in Remora, for services that [move one by ' +
+      'one](../how-to/locks/move-while-running.md).',
+  },
 ];
 
 /**
@@ -42,7 +58,9 @@ export async function sdkPage({ entry, title, intro }) {
 }
 
 /** Programs make these themselves; objects of the other classes come from a client. */
-const CONSTRUCTED = ['ServiceError', 'LockStates', 'AdminClient'];
+const CONSTRUCTED = [
+  ...['ServiceError', 'LockStates', 'AdminClient', 'Redlock', 'BothLocks', 'ExecutionError', 'ResourceLockedError'],
+];
 
 /** With a title, a note about where it comes from, and a list of the classes. */
 function page(text, { title, intro }) {

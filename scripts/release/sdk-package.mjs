@@ -1,9 +1,9 @@
 // The package `remora`: the SDK. `node scripts/release/sdk-package.mjs [directory]` makes it alone, from what is built.
 //
-// P1. Two entries, `remora` and `remora/admin`, each for `import` and for `require`. All that they need is in the
-//     package: it depends on no other, neither of this workspace nor of others. What both entries need is in files that
-//     both load, so that an error of one is an instance of the other's class. The program of the thread that renews
-//     sessions stands beside them, where both look for it.
+// P1. The entries `remora`, `remora/admin`, `remora/redlock` and `remora/migrate`, each for `import` and for `require`.
+//     All that they need is in the package: it depends on no other, neither of this workspace nor of others. What
+//     several entries need is in files that all of them load, so that an error of one is an instance of the other's
+//     class. The program of the thread that renews sessions stands beside them, where they look for it.
 // P2. Types are the compiler's, of everything that is in the package, once for each of the two kinds: TypeScript takes
 //     a declaration for what the package next to it says that it is.
 // P3. Its documents link to nothing that is not in it (documents.mjs).
@@ -20,12 +20,20 @@ import { writeTypes } from './sdk-types.mjs';
 
 const SDK = 'packages/client';
 /** What is compiled into each file, without its ending. */
-const ENTRIES = { index: 'dist/index.js', admin: 'dist/admin.js', 'renewal-worker': 'dist/node/renewal-worker.js' };
+const ENTRIES = {
+  ...{ index: 'dist/index.js', admin: 'dist/admin.js', redlock: 'dist/redlock.js' },
+  migrate: 'dist/migrate.js',
+  'renewal-worker': 'dist/node/renewal-worker.js',
+};
+/** The entries besides `remora` itself. */
+const FURTHER = ['admin', 'redlock', 'migrate'];
 /** Documents of ours, and what they are called in the package. */
 const DOCUMENTS = new Map([
   ['reference/sdk.md', 'README.md'],
   ['reference/sdk-methods.md', 'methods.md'],
   ['reference/sdk-admin.md', 'admin.md'],
+  ['reference/sdk-redlock.md', 'redlock.md'],
+  ['reference/sdk-migrate.md', 'migrate.md'],
   ['reference/errors.md', 'errors.md'],
   ['understand/locks.md', 'locks.md'],
 ]);
@@ -72,8 +80,12 @@ function manifest() {
     module: './index.js',
     types: types('cjs', 'index'),
     // For `moduleResolution: node10`, which does not read `exports`.
-    typesVersions: { '*': { admin: [types('cjs', 'admin')] } },
-    exports: { '.': entry('index'), './admin': entry('admin'), './package.json': './package.json' },
+    typesVersions: { '*': Object.fromEntries(FURTHER.map((name) => [name, [types('cjs', name)]])) },
+    exports: {
+      '.': entry('index'),
+      ...Object.fromEntries(FURTHER.map((name) => [`./${name}`, entry(name)])),
+      './package.json': './package.json',
+    },
   };
 }
 

@@ -5,6 +5,7 @@ import { RemoraCommand, type Run } from './command.ts';
 import { eventually } from './eventually.ts';
 import { freePorts } from './free-ports.ts';
 import { Cluster } from './harness.ts';
+import { describeLockCommands } from './lock-commands/suite.ts';
 
 let cluster: Cluster;
 beforeAll(async () => {
@@ -410,6 +411,10 @@ describe('remora status', () => {
       range: { leaderNode: 1, revision, replicas: [{ nodeId: 1, state: 'leader' }] },
     });
   });
+});
+
+describe('lock commands of others', () => {
+  describeLockCommands(command, () => cluster.endpoints[0] ?? '');
 });
 
 describe('finding a cluster', () => {

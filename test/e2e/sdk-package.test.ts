@@ -65,7 +65,7 @@ function output(program: string): Promise<string> {
   return new Promise((resolve) => child.once('close', (code) => resolve(`${out}${code}`)));
 }
 
-test.each(['README.md', 'methods.md', 'admin.md', 'errors.md', 'locks.md'])(
+test.each(['README.md', 'methods.md', 'admin.md', 'redlock.md', 'migrate.md', 'errors.md', 'locks.md'])(
   '%s in it links to nothing that is not in it',
   (document) => {
     const text = readFileSync(installed(document), 'utf8');
@@ -98,10 +98,15 @@ describe.each([
   });
 });
 
-test.each(['remora', 'remora/admin'])('what %s publishes is what its sources export', async (entry) => {
+test.each([
+  { entry: 'remora', has: 'RemoraError' },
+  { entry: 'remora/admin', has: 'RemoraError' },
+  { entry: 'remora/redlock', has: 'default' },
+  { entry: 'remora/migrate', has: 'BothLocks' },
+])('what $entry publishes is what its sources export', async ({ entry, has }) => {
   const names = `import * as all from '${entry}'; console.log(Object.keys(all).sort().join());`;
   const expected = Object.keys(await import(entry)).sort();
-  expect(expected).toContain('RemoraError');
+  expect(expected).toContain(has);
   expect(await output(write('names.mjs', names))).toBe(`${expected.join()}\n0`);
   const required = `console.log(Object.keys(require('${entry}')).sort().join());`;
   expect(await output(write('names.cjs', required))).toBe(`${expected.join()}\n0`);
@@ -131,6 +136,36 @@ describe.each([
   test('gets errors of the class that the SDK exports, and ends by itself', async () => {
     // The gateway of this test serves keys and locks alone.
     expect(await output(write(name, begin + ADMINISTER))).toMatch(/^true \w+\n0$/);
+  });
+});
+
+const LOCK = `
+(async () => {
+  const client = await connect({ endpoints: process.argv[2] });
+  const redlock = new Redlock([client]);
+  const versions = await redlock.using(['a', 'b'], 5000, async (signal, lock) => lock.versions.length);
+  const lock = await redlock.acquire(['a'], 5000);
+  const error = await redlock.acquire(['a'], 5000, { retryCount: 0 }).catch((error) => error);
+  await (await lock.extend(5000)).release();
+  await redlock.quit();
+  console.log(versions, error instanceof ExecutionError);
+})();
+`;
+
+describe.each([
+  {
+    how: 'import',
+    name: 'redlock.mjs',
+    begin: `import { connect } from 'remora'; import Redlock, { ExecutionError } from 'remora/redlock';`,
+  },
+  {
+    how: 'require',
+    name: 'redlock.cjs',
+    begin: `const { connect } = require('remora'); const { default: Redlock, ExecutionError } = require('remora/redlock');`,
+  },
+])('a program that moved from redlock, with $how', ({ name, begin }) => {
+  test('locks, and ends by itself once it has quit', async () => {
+    expect(await output(write(name, begin + LOCK))).toBe('2 true\n0');
   });
 });
 
@@ -174,6 +209,8 @@ describe('its size', () => {
     { row: 'installed', bytes: async () => fileBytes(installed()) },
     { row: '`remora`, bundled', bytes: async () => gzipSync((await bundled('remora')).text).length },
     { row: '`remora/admin`, bundled', bytes: async () => gzipSync((await bundled('remora/admin')).text).length },
+    { row: '`remora/migrate`, bundled', bytes: async () => gzipSync((await bundled('remora/migrate')).text).length },
+    { row: '`remora/redlock`, bundled', bytes: async () => gzipSync((await bundled('remora/redlock')).text).length },
   ])('$row is at most as large as the README says, and not much smaller', async ({ row, bytes }) => {
     const size = (await bytes()) / 1_000;
     expect(size).toBeLessThanOrEqual(documented(row));
@@ -229,16 +266,44 @@ export async function nodeOf(client: AdminClient, id: number): Promise<admin.Nod
 }
 `;
 
+const REDLOCK_TYPED = `
+export async function use(redlock: Redlock, client: RemoraClient): Promise<number> {
+  const other: Redlock = new Redlock([client], { retryCount: 3, driftFactor: 0.02 });
+  other.on('error', (error: Error) => void (error instanceof ResourceLockedError));
+  let lock: Lock = await redlock.acquire(['a', 'b'], 1_000, { retryCount: 0 });
+  lock = await lock.extend(2_000);
+  const { attempts }: ExecutionResult = await lock.release();
+  const stats: ExecutionStats | undefined = await attempts[0];
+  // @ts-expect-error: no setting
+  await redlock.using(['a'], 1_000, { retries: 1 }, async () => {});
+  return redlock.using(['a'], 1_000, async (signal: RedlockAbortSignal, { version }) => {
+    if (signal.aborted) throw signal.error;
+    return version + (stats?.votesAgainst.size ?? 0);
+  });
+}
+`;
+
 /** Of a name that an example leaves to its reader, such as what is done under the lock. */
 const UNKNOWN_NAME = /\/example-[^/]*error TS(2304|2552|18004):/;
 
 test('programs of both kinds compile against its types, and so do the examples in the documentation', () => {
   const types = 'HeldLock, RemoraClient';
+  const redlockTypes = 'Lock, type ExecutionResult, type ExecutionStats, type RedlockAbortSignal';
   const programs = [
     write('typed.mts', `import type { ${types} } from 'remora';${TYPED}`),
     write('typed.cts', `import { type ${types.replace(', ', ', type ')} } from 'remora';${TYPED}`),
     write('admin.mts', `import type { AdminClient, admin } from 'remora/admin';${ADMIN_TYPED}`),
     write('admin.cts', `import { type AdminClient, type admin } from 'remora/admin';${ADMIN_TYPED}`),
+    write(
+      'redlock.mts',
+      `import Redlock, { ResourceLockedError, type ${redlockTypes} } from 'remora/redlock';
+import type { RemoraClient } from 'remora';${REDLOCK_TYPED}`,
+    ),
+    write(
+      'redlock.cts',
+      `import { default as Redlock, ResourceLockedError, type ${redlockTypes} } from 'remora/redlock';
+import type { RemoraClient } from 'remora';${REDLOCK_TYPED}`,
+    ),
     write('required.cts', `import remora = require('remora');\nexport const { connect }: typeof remora = remora;\n`),
   ];
   const ambient = `import type * as sdk from 'remora';

@@ -25,6 +25,8 @@ import {
   Sessions,
 } from 'remora';
 import { AdminClient } from 'remora/admin';
+import { BothLocks, HeldBoth } from 'remora/migrate';
+import { Redlock, Lock as RedlockLock } from 'remora/redlock';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { OptionSet } from '../../packages/client/src/options/options.ts';
 import { World } from '../support/sdk-world.ts';
@@ -54,6 +56,7 @@ const RIGHT = {
   data: isText,
   selector: isText,
   count: isCount,
+  retries: (value) => isCount(value) || value === -1,
   lease: isLease,
   session: isSession,
   duration: isDuration,
@@ -101,6 +104,12 @@ let held: HeldLock;
 let leadership: Leadership;
 let stay: BarrierStay;
 let session: ClientSession;
+let redlock: Redlock;
+let both: BothLocks;
+let redlockLock: RedlockLock;
+/** Stands for `redlockLock`, which is not there yet when the table is written. */
+const THE_LOCK = {};
+const lockOf = (lock: unknown): unknown => (lock === THE_LOCK ? redlockLock : lock);
 
 beforeAll(async () => {
   world = new World();
@@ -109,6 +118,9 @@ beforeAll(async () => {
   leadership = await world.until(client.election('led').campaign());
   stay = await world.until(client.doubleBarrier('met', { parties: 1 }).enter());
   session = await world.until(client.session({ ttl: '1h' }));
+  redlock = new Redlock([client]);
+  both = new BothLocks(client, { tryAcquire: async () => ({ renew: async () => true, release: async () => {} }) });
+  redlockLock = await world.until(redlock.acquire(['redlock'], 3_600_000));
 });
 
 const row = (args: readonly Kind[], right: readonly unknown[], call: Row['call']): Row => ({ args, right, call });
@@ -287,6 +299,35 @@ const METHODS: readonly (readonly [Any, Record<string, Row>])[] = [
     },
   ],
   [
+    Redlock,
+    {
+      ...{ quit: NOTHING },
+      acquire: row(['list', 'count', 'options'], [['r'], 1_000, {}], (...a) => (redlock as Any).acquire(...a)),
+      extend: row(['state', 'count', 'options'], [THE_LOCK, 1_000, {}], (lock, ...a) =>
+        (redlock as Any).extend(lockOf(lock), ...a),
+      ),
+      release: row(['state', 'options'], [THE_LOCK, {}], (lock, ...a) => (redlock as Any).release(lockOf(lock), ...a)),
+      using: row(['list', 'count', 'function'], [['r'], 1_000, () => {}], (resources, duration, work) =>
+        (redlock as Any).using(resources, duration, {}, work),
+      ),
+    },
+  ],
+  [
+    BothLocks,
+    {
+      acquire: row(['name', 'options'], ['n', {}], (...a) => (both as Any).acquire(...a)),
+      run: row(['name', 'options', 'function'], ['n', {}, () => {}], (...a) => (both as Any).run(...a)),
+    },
+  ],
+  [HeldBoth, { throwIfLost: NOTHING, release: NOTHING }],
+  [
+    RedlockLock,
+    {
+      ...{ release: NOTHING },
+      extend: row(['count'], [1_000], (...a) => (redlockLock as Any).extend(...a)),
+    },
+  ],
+  [
     AdminClient,
     {
       ...{
@@ -408,6 +449,8 @@ const KIND_OF_OPTION: Record<string, Kind> = {
     renewInWorker: 'flag',
     maxMainThreadBlock: 'duration',
   },
+  ...{ driftFactor: 'duration', retryCount: 'retries', retryDelay: 'duration', retryJitter: 'duration' },
+  ...{ automaticExtensionThreshold: 'duration', poll: 'duration', otherName: 'function' },
   ...{ user: 'text', password: 'text', allowPlainText: 'flag', owner: 'text' },
 };
 /** Where a name means something else. */
@@ -415,8 +458,10 @@ const KIND_OF: Record<string, Kind> = {
   'list of sessions.after': 'lease',
   'a put of a transaction.value': 'data',
   'forceRelease.reason': 'text',
+  'forceRelease.upToVersion': 'count',
   'sort.by': 'one',
   'connect.token': 'secret',
+  'locks in both systems.ttl': 'ttl',
 };
 
 type Options = Record<string, unknown>;
@@ -471,6 +516,9 @@ const CALLS: Record<string, (options: Options) => unknown> = {
   pages: (o) => client.kv.pages('o', o).next(),
   watch: (o) => client.kv.watch('o', o),
   compact: (o) => client.kv.compact(1, o),
+  redlock: (o) => redlock.acquire(['o'], 1_000, o),
+  'locks in both systems': (o) => new BothLocks(client, {} as Any, o),
+  'acquire in both systems': (o) => both.acquire('o', o),
 };
 
 const SOURCES = join(import.meta.dirname, '../../packages/client/src');

@@ -40,9 +40,12 @@ export function mayRestart(code: number | null): boolean {
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly exit: ExitName;
+  /** That of `exit`, unless the user has chosen another one. */
+  readonly code: number;
 
-  constructor(exit: ExitName, message: string, options: { readonly cause?: unknown } = {}) {
+  constructor(exit: ExitName, message: string, options: { readonly cause?: unknown; readonly code?: number } = {}) {
     super(message, options.cause === undefined ? {} : { cause: options.cause });
     this.exit = exit;
+    this.code = options.code ?? exitCode(exit);
   }
 }

@@ -136,7 +136,7 @@ export function reportFailure(error: unknown, shell: Shell): number {
   }
   if (error instanceof CommandError) {
     shell.err(`remora: ${error.message}`);
-    return exitCode(error.exit);
+    return error.code;
   }
   if (error instanceof ServiceError) {
     shell.err(`remora: ${escapeHidden(error.message)} (${error.code})`);

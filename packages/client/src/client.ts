@@ -7,6 +7,7 @@ import {
   SESSION_OPTIONS,
   type SessionOptions,
 } from './client-options.ts';
+import { keepPorts } from './client-ports.ts';
 import { ClientSession } from './client-session.ts';
 import type { BytesLike } from './kv/keys.ts';
 import { Kv } from './kv/kv.ts';
@@ -85,6 +86,7 @@ export class RemoraClient implements AsyncDisposable {
   private constructor(requester: Requester, cluster: string, settings: ClientSettings) {
     const { ports } = requester;
     this.#requester = requester;
+    keepPorts(this, requester.ports);
     this.#timeoutMs = settings.requestTimeoutMs;
     this.#releaseOnExit = settings.releaseOnExit;
     this.#journal = ports.journal && new LeaseJournal(ports.journal, { cluster, random: ports.random });

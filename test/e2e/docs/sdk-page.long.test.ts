@@ -11,6 +11,6 @@ test('the pages of the methods are what the docstrings say (npm run docs writes 
     readonly SDK_PAGES: readonly Page[];
     sdkPage(page: Page): Promise<string>;
   };
-  expect(SDK_PAGES).toHaveLength(2);
+  expect(SDK_PAGES).toHaveLength(4);
   for (const page of SDK_PAGES) expect(await sdkPage(page), page.path).toBe(readPage(page.path));
 });

@@ -13,6 +13,7 @@ import { runChild } from './run-child.ts';
 export interface RunFlags extends ConnectionFlags, HealthFlags {
   readonly namespace: string;
   readonly wait?: number;
+  readonly conflictExitCode?: number;
   readonly ttl?: number;
   readonly maxHold?: number;
   readonly killAfter?: number;
@@ -101,10 +102,13 @@ async function refusalOf(
 ): Promise<unknown> {
   const taken = error instanceof ServiceError && (error.code === 'LOCK_TIMEOUT' || error.code === 'LOCK_BUSY');
   if (!taken) return error;
-  const { namespace, wait = 0 } = flags;
+  const { namespace, wait = 0, conflictExitCode } = flags;
   const waited = wait === 0 ? '' : ` and did not become free within ${formatDurationMs(wait)}`;
   const held = await heldByText(client, { name, namespace }, signal);
-  return new CommandError('lockBusy', `${printableText(name)} is taken${waited}${held}`, { cause: error });
+  return new CommandError('lockBusy', `${printableText(name)} is taken${waited}${held}`, {
+    cause: error,
+    ...(conflictExitCode === undefined ? {} : { code: conflictExitCode }),
+  });
 }
 
 /** Text as it was left, possibly several lines, so that it can be passed on. A variable cannot carry other bytes. */

@@ -24,6 +24,8 @@ import { lockWatchCommand } from './lock-watch.ts';
 import { operatorName } from './operator-name.ts';
 import { COMMAND_PROMISE } from './run-child.ts';
 
+/** The shell keeps 8 bits of an exit code. */
+const EXIT_CODE_MAX = 255;
 const readVersion = flagReader(int({ min: 1 }));
 const readPermits = flagReader(int({ min: 1, max: PERMITS_MAX }));
 
@@ -99,6 +101,11 @@ function runCommand(shell: Shell): Command {
       '--wait <duration>',
       'give up if the lock is not free after this time (default: wait forever)',
       flagReader(durationMs()),
+    )
+    .option(
+      '--conflict-exit-code <number>',
+      'exit code if the lock was not free in time (default: 75)',
+      flagReader(int({ min: 0, max: EXIT_CODE_MAX })),
     )
     .option(
       '--ttl <duration>',
