@@ -498,7 +498,7 @@ test('the command line stands in an election and observes it; the leader can be 
     expect(observing.out.split('\n').map((line) => line.split(/ {2}/).at(-1))).toEqual([
       ...['no leader', 'host-7', 'sdk', 'sdk, at work', ''],
     ]);
-    await leadership.resign();
+    await leadership.release();
   } finally {
     await command.endAll();
   }

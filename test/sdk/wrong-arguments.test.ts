@@ -148,7 +148,7 @@ const METHODS: readonly (readonly [Any, Record<string, Row>])[] = [
       close: NOTHING,
     },
   ],
-  [ClientSession, { ...locks(() => session), orphan: NOTHING, close: NOTHING }],
+  [ClientSession, { ...locks(() => session), orphan: NOTHING, close: NOTHING, toJSON: NOTHING }],
   [
     Lock,
     {
@@ -189,7 +189,7 @@ const METHODS: readonly (readonly [Any, Record<string, Row>])[] = [
     },
   ],
   [DoubleBarrier, acquiring(() => client.doubleBarrier('d', { parties: 1 }), 'enter')],
-  [BarrierStay, acquiring(() => stay, 'leave')],
+  [BarrierStay, { ...acquiring(() => stay, 'leave'), release: NOTHING, toJSON: NOTHING }],
   [
     Election,
     {
@@ -205,7 +205,7 @@ const METHODS: readonly (readonly [Any, Record<string, Row>])[] = [
     Leadership,
     {
       proclaim: row(['data'], ['v'], (...a) => (leadership as Any).proclaim(...a)),
-      ...{ check: NOTHING, resign: NOTHING },
+      ...{ check: NOTHING, release: NOTHING, toJSON: NOTHING },
     },
   ],
   [
@@ -216,10 +216,17 @@ const METHODS: readonly (readonly [Any, Record<string, Row>])[] = [
       extend: row(['ttl'], ['1h'], (...a) => (held as Any).extend(...a)),
       setCondition: row(['fence'], [{ heartbeat: '1s', serverMisses: 9 }], (...a) => (held as Any).setCondition(...a)),
       setData: row(['data'], ['v'], (...a) => (held as Any).setData(...a)),
-      ...{ throwIfLost: NOTHING, check: NOTHING, orphan: NOTHING, downgrade: NOTHING, release: NOTHING },
+      ...{
+        throwIfLost: NOTHING,
+        check: NOTHING,
+        orphan: NOTHING,
+        downgrade: NOTHING,
+        release: NOTHING,
+        toJSON: NOTHING,
+      },
     },
   ],
-  [HeldLocks, { throwIfLost: NOTHING, check: NOTHING, release: NOTHING }],
+  [HeldLocks, { throwIfLost: NOTHING, check: NOTHING, release: NOTHING, toJSON: NOTHING }],
   [
     Kv,
     {

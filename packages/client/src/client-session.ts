@@ -10,15 +10,17 @@ import { RwLock } from './primitives/rw-lock.ts';
 import { Semaphore, type SemaphoreOptions } from './primitives/semaphore.ts';
 import type { Session, SessionState } from './session/session.ts';
 import { lookingSignal } from './transport/abort.ts';
+import { idText, Printable } from './values/printable.ts';
 
 /** A session of its own (`RemoraClient.session`): its locks are kept alive together, and released together. */
-export class ClientSession implements AsyncDisposable {
+export class ClientSession extends Printable implements AsyncDisposable {
   readonly #session: Session;
   readonly #deps: LockDeps;
   readonly #timeoutMs: number;
   readonly #controller = new AbortController();
 
   constructor(session: Session, deps: LockDeps, timeoutMs: number) {
+    super();
     this.#session = session;
     this.#deps = deps;
     this.#timeoutMs = timeoutMs;
@@ -48,6 +50,12 @@ export class ClientSession implements AsyncDisposable {
   get signal(): AbortSignal {
     this.#session.check();
     return this.#controller.signal;
+  }
+
+  /** Its id, its TTL and its state. */
+  toJSON(): object {
+    const { lease, ttlMs, state } = this;
+    return { lease: idText(lease), ttlMs, state };
   }
 
   /** A lock that belongs to this session. */

@@ -36,6 +36,7 @@ import { Sessions } from './session/sessions.ts';
 import { settledWithin } from './transport/in-time.ts';
 import { clientClosed, isNoAnswer } from './transport/request-errors.ts';
 import { Requester } from './transport/requester.ts';
+import { printable } from './values/printable.ts';
 
 /** After the sessions were closed: the journal then names those that could not be ended. */
 const JOURNAL_TIMEOUT_MS = 1_000;
@@ -205,7 +206,8 @@ export class RemoraClient implements AsyncDisposable {
       this.#requester.request(pipeView, undefined, options),
       this.#requester.request(pipeConditions, undefined, options),
     ]);
-    return { view, conditions, range: view.ranges.length === 0 ? undefined : await this.#rangeStatus() };
+    const range = view.ranges.length === 0 ? undefined : await this.#rangeStatus();
+    return printable({ view, conditions, range });
   }
 
   async #rangeStatus(): Promise<RangeStatus | undefined> {

@@ -22,7 +22,7 @@ export type { SessionInfo } from '@remora/protocol';
 export { type ClientStatus, RemoraClient } from './client.ts';
 export type { ClientOptions, SessionOptions } from './client-options.ts';
 export { ClientSession } from './client-session.ts';
-export type { BytesLike, KeySelector, KvPair } from './kv/keys.ts';
+export { type BytesLike, type KeySelector, type KvFields, KvPair } from './kv/keys.ts';
 export { Kv, type RangeAnswer, type ScanPage, type TxnAnswer } from './kv/kv.ts';
 export type {
   DeleteOptions,
@@ -112,3 +112,4 @@ export {
 export type { CredentialOptions, TokenOption } from './transport/credentials.ts';
 export type { KnownToken } from './transport/log-ins.ts';
 export type { RetryOptions } from './transport/retry.ts';
+export { type Codec, json, text } from './values/codecs.ts';

@@ -1,6 +1,6 @@
 import { equalBytes } from '@remora/base';
 import type { BackupUsers } from '@remora/protocol';
-import type { Kv, KvPair } from 'remora';
+import type { Kv, KvFields } from 'remora';
 import type { AdminClient } from 'remora/admin';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
@@ -84,7 +84,7 @@ export async function restoreBackup(
 }
 
 /** RS4. */
-async function* withoutLeases(backup: BackupSource, leaveOut: () => void): AsyncGenerator<KvPair, undefined> {
+async function* withoutLeases(backup: BackupSource, leaveOut: () => void): AsyncGenerator<KvFields, undefined> {
   for await (const part of backup.parts()) {
     if (part.type !== 'pairs') continue;
     for (const pair of part.pairs) {
@@ -97,7 +97,7 @@ async function* withoutLeases(backup: BackupSource, leaveOut: () => void): Async
 /** RS2. Compares the contents of the cluster with the beginning of the file, and skips that part of the file. */
 async function skipPresent(
   client: RestoreTarget['client'],
-  pairs: AsyncGenerator<KvPair, undefined>,
+  pairs: AsyncGenerator<KvFields, undefined>,
   { name, present, above }: { readonly name: string; readonly present: number; readonly above: number },
 ): Promise<void> {
   for await (const { kvs } of client.kv.pages(EVERYTHING)) {
@@ -113,7 +113,7 @@ async function skipPresent(
   }
 }
 
-async function writeBatch(client: RestoreTarget['client'], batch: readonly KvPair[]): Promise<void> {
+async function writeBatch(client: RestoreTarget['client'], batch: readonly KvFields[]): Promise<void> {
   const { succeeded } = await client.kv.txn({
     compare: batch.map(({ key }) => ({ key, target: 'create', is: '=', than: 0 })),
     success: batch.map(({ key, value }) => ({ put: key, value })),

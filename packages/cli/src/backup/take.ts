@@ -1,6 +1,6 @@
 import { ServiceError } from '@remora/base';
 import { BackupEncoder, type BackupHeader, type BackupUsers } from '@remora/protocol';
-import type { Kv, KvPair, RemoraClient } from 'remora';
+import type { Kv, KvFields, KvPair, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
 import { VERSION } from '../version.ts';
@@ -79,7 +79,7 @@ export async function countKeys(
   return { count, revision: at };
 }
 
-export function bytesOf(pairs: readonly Pick<KvPair, 'key' | 'value'>[]): number {
+export function bytesOf(pairs: readonly Pick<KvFields, 'key' | 'value'>[]): number {
   return pairs.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
 }
 

@@ -1,5 +1,5 @@
 import { ServiceError } from '@remora/base';
-import type { KvPair, TxnRequest } from 'remora';
+import { KvPair, type TxnRequest } from 'remora';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type Change, type Storage, snapshotOf } from '../../test/support/etcd-storage.ts';
 import { REVISIONS_AHEAD } from '../backup/restore.ts';
@@ -42,7 +42,7 @@ class FakeCluster {
   put(key: string, value: string, lease = 0n): void {
     this.revision++;
     const revisions = { createRevision: this.revision, modRevision: this.revision, version: 1 };
-    this.pairs.set(key, { key: Buffer.from(key), value: Buffer.from(value), ...revisions, lease });
+    this.pairs.set(key, new KvPair({ key: Buffer.from(key), value: Buffer.from(value), ...revisions, lease }));
   }
 
   get contents(): readonly string[] {

@@ -13,6 +13,7 @@ import { type BytesLike, toBytes } from '../kv/keys.ts';
 import { bytes, count, fencing, requireList, signal, text } from '../options/option-kinds.ts';
 import { type ChecksOf, checkOptions, optionSet, requireCount } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
+import { printable } from '../values/printable.ts';
 import { lockResult } from './acquire.ts';
 import { detailsOf, type LockDetails } from './lock-details.ts';
 import { eventsOfLocks, type LockEvents, type LockEventsOptions, type LocksWatchEvent } from './lock-events.ts';
@@ -83,7 +84,7 @@ export class Locks {
     const lock = lockIdOf(name, options);
     const result = await this.#query({ type: 'show', lock, allKinds: true });
     if (result.type !== 'show') throw unexpected(result.type);
-    return result.state;
+    return printable(result.state);
   }
 
   /**

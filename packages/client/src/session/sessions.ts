@@ -4,6 +4,7 @@ import { SESSIONS_LIMIT_MAX, type SessionInfo } from '@remora/protocol';
 import { attributes, count, leaseOrNone, requireLease, revision, textOrNone } from '../options/option-kinds.ts';
 import { checkOptions, optionSet, shown } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
+import { printable } from '../values/printable.ts';
 
 export interface SessionDetails extends SessionInfo {
   /** The locks that it holds or waits for. */
@@ -71,7 +72,7 @@ export class Sessions {
     const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
     if (result.type !== 'session') throw unexpected(result.type);
     const { session, locks, more } = result;
-    return session === undefined ? undefined : { ...session, locks, more };
+    return session === undefined ? undefined : printable({ ...session, locks, more });
   }
 
   /**
