@@ -400,8 +400,8 @@ describe('sessions', () => {
       .acquire()
       .catch((error) => error);
     await waiters(`${name}/2`, 1);
-    const { sessions, next } = await client.sessions.list({ attributes: { group } });
-    expect([sessions.map(({ id }) => id), next]).toEqual([[session.lease], undefined]);
+    const { items, cursor } = await client.sessions.list({ attributes: { group } }).page();
+    expect([items.map(({ id }) => id), cursor]).toEqual([[session.lease], undefined]);
     const shown = await client.sessions.show(session.lease);
     expect(shown).toMatchObject({ ttlMs: 30_000, attributes: { group, host: expect.any(String) }, more: false });
     expect(shown?.locks).toMatchObject([

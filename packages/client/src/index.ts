@@ -22,21 +22,38 @@ export type { SessionInfo } from '@remora/protocol';
 export { type ClientStatus, RemoraClient } from './client.ts';
 export type { ClientOptions, SessionOptions } from './client-options.ts';
 export { ClientSession } from './client-session.ts';
+export type { CompareAndSet, Increment, PutIfAbsent } from './kv/atomic.ts';
 export { type BytesLike, type KeySelector, type KvFields, KvPair } from './kv/keys.ts';
-export { Kv, type RangeAnswer, type ScanPage, type TxnAnswer } from './kv/kv.ts';
+export { Kv, type KvPage } from './kv/kv.ts';
 export type {
+  CompareAndSetOptions,
   DeleteOptions,
+  IncrementOptions,
   KeyTxnCompare,
+  KvListOptions,
   OperationOptions,
-  PagesOptions,
+  PutIfAbsentOptions,
   PutOptions,
   RangeOptions,
   ReadOptions,
+  SortTarget,
+  StmOptions,
+  StmPutOptions,
   TxnCompare,
   TxnOperation,
   TxnRequest,
   WriteOptions,
 } from './kv/kv-options.ts';
+export { Stm, type StmWork } from './kv/stm.ts';
+export type {
+  RangeAnswer,
+  TxnAnswer,
+  TxnDeleteAnswer,
+  TxnGetAnswer,
+  TxnPutAnswer,
+  TxnResult,
+} from './kv/txn.ts';
+export { type ComparedWith, Txn, TxnElse, type TxnOutcome } from './kv/txn-builder.ts';
 export { KvWatch, type WatchEvent, type WatchOptions } from './kv/watch.ts';
 export type { AcquireStats } from './lock/acquire.ts';
 export type { AcquireOptions } from './lock/acquire-options.ts';
@@ -113,3 +130,4 @@ export type { CredentialOptions, TokenOption } from './transport/credentials.ts'
 export type { KnownToken } from './transport/log-ins.ts';
 export type { RetryOptions } from './transport/retry.ts';
 export { type Codec, json, text } from './values/codecs.ts';
+export { Listing, type Page } from './values/listing.ts';

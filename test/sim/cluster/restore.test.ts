@@ -118,9 +118,7 @@ class Restore {
 }
 
 async function everything({ remora }: ClientLife): Promise<readonly KvPair[]> {
-  const found: KvPair[] = [];
-  for await (const { kvs } of remora.kv.pages(EVERYTHING)) found.push(...kvs);
-  return found;
+  return remora.kv.list(EVERYTHING).toArray();
 }
 
 async function befall(cluster: ScheduledCluster, restore: Restore, random: SeededRandom): Promise<void> {

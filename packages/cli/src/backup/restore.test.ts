@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BackupEncoder } from '@remora/protocol';
-import { KvPair, type TxnRequest } from 'remora';
+import { type KvPage, KvPair, Listing, type TxnRequest } from 'remora';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Shell } from '../shell.ts';
 import { backupFile } from './backup-file.ts';
@@ -71,7 +71,7 @@ class FakeCluster {
 
   readonly client = {
     kv: {
-      pages: (): AsyncGenerator<{ kvs: readonly KvPair[]; revision: number }> => this.#pages(),
+      list: (): Listing<KvPair, KvPage> => new Listing((cursor) => this.#page(Number(cursor ?? 0))),
       txn: async ({ compare = [], success = [] }: TxnRequest) => {
         if (this.patience-- <= 0) throw new Error('killed');
         const keys = compare.flatMap((one) =>
@@ -86,10 +86,14 @@ class FakeCluster {
     },
   };
 
-  async *#pages(): AsyncGenerator<{ kvs: readonly KvPair[]; revision: number }> {
+  async #page(at: number): Promise<KvPage> {
     const all = this.#sorted();
-    for (let at = 0; at === 0 || at < all.length; at += 50)
-      yield { kvs: all.slice(at, at + 50), revision: this.revision };
+    const next = at + 50;
+    return {
+      items: all.slice(at, next),
+      cursor: next < all.length ? String(next) : undefined,
+      revision: this.revision,
+    };
   }
 }
 

@@ -67,13 +67,13 @@ export async function takeBackup(
 
 /** The number of plain keys, and its revision. Counted in pages, because a single answer must not take that long. */
 export async function countKeys(
-  { kv }: { readonly kv: Pick<Kv, 'pages'> },
+  { kv }: { readonly kv: Pick<Kv, 'list'> },
   progress?: Progress,
 ): Promise<{ readonly count: number; readonly revision: number }> {
   let [count, at] = [0, 0];
-  for await (const { kvs, revision } of kv.pages(EVERYTHING)) {
-    progress?.add(kvs.length, 0);
-    count += kvs.length;
+  for await (const { items, revision } of kv.list(EVERYTHING).pages()) {
+    progress?.add(items.length, 0);
+    count += items.length;
     at = revision;
   }
   return { count, revision: at };
@@ -97,7 +97,7 @@ function checkSince(
 }
 
 async function* allAt(client: RemoraClient, revision: number) {
-  for await (const { kvs } of pagesAt(client, revision, DURING)) yield { type: 'pairs' as const, pairs: kvs };
+  for await (const { items } of pagesAt(client, revision, DURING)) yield { type: 'pairs' as const, pairs: items };
 }
 
 function changesSince(client: RemoraClient, { revision: since }: { readonly revision: number }, revision: number) {
@@ -105,7 +105,7 @@ function changesSince(client: RemoraClient, { revision: since }: { readonly revi
 }
 
 async function* pairsAt(client: RemoraClient, revision: number, why: string): AsyncGenerator<KvPair, undefined> {
-  for await (const { kvs } of pagesAt(client, revision, why)) yield* kvs;
+  for await (const { items } of pagesAt(client, revision, why)) yield* items;
 }
 
 const DURING =
@@ -117,7 +117,7 @@ const BEFORE =
 
 async function* pagesAt(client: RemoraClient, revision: number, why: string) {
   try {
-    yield* client.kv.pages(EVERYTHING, { revision });
+    yield* client.kv.list(EVERYTHING, { revision }).pages();
   } catch (cause) {
     if (!(cause instanceof ServiceError) || cause.code !== 'COMPACTED') throw cause;
     throw new CommandError('failed', `revision ${revision} ${why}`, { cause });

@@ -1,5 +1,5 @@
 import { ServiceError } from '@remora/base';
-import { type LockId, PERMITS_MAX } from '@remora/lock';
+import { PERMITS_MAX } from '@remora/lock';
 import type { BytesLike } from '../kv/keys.ts';
 import { lockResult } from '../lock/acquire.ts';
 import { type AcquireWhat, acquireLock, tryAcquireLock } from '../lock/acquire-lock.ts';

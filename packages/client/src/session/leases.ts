@@ -4,6 +4,7 @@ import { type Duration, ttlMsOf } from '../options/duration.ts';
 import { flag, leaseId, requireLease } from '../options/option-kinds.ts';
 import { checkOptions, optionSet } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
+import { Listing } from '../values/listing.ts';
 import { printable } from '../values/printable.ts';
 
 export interface GrantedLease {
@@ -87,11 +88,13 @@ export class Leases {
     return result.lease.remainingMs < 0 ? undefined : printable(result.lease);
   }
 
-  /** Returns the ids of all leases, those of sessions included. */
-  async list(): Promise<readonly bigint[]> {
-    const { result } = await this.#requester.query({ type: 'leases' }, { timeoutMs: this.#timeoutMs });
-    if (result.type !== 'leases') throw unexpected(result.type);
-    return result.ids;
+  /** The ids of all leases, those of sessions included. They are on one page. */
+  list(): Listing<bigint> {
+    return new Listing(async () => {
+      const { result } = await this.#requester.query({ type: 'leases' }, { timeoutMs: this.#timeoutMs });
+      if (result.type !== 'leases') throw unexpected(result.type);
+      return { items: result.ids, cursor: undefined };
+    });
   }
 }
 
