@@ -147,6 +147,7 @@ const METHODS: readonly (readonly [Any, Record<string, Row>])[] = [
       session: row(['options'], [{}], (...a) => (client as Any).session(...a)),
       nameCommand: row(['state'], [{}], (...a) => (client as Any).nameCommand(...a)),
       status: NOTHING,
+      ready: NOTHING,
       close: NOTHING,
     },
   ],
@@ -423,7 +424,14 @@ const KIND_OF_OPTION: Record<string, Kind> = {
     pageBytes: 'count',
   },
   ...{ startRevision: 'count', noPut: 'flag', noDelete: 'flag', start: 'name', end: 'name' },
-  ...{ endpoints: 'text', discover: 'flag', requestTimeout: 'duration', retry: 'options', connectTimeout: 'duration' },
+  ...{
+    endpoints: 'text',
+    discover: 'flag',
+    lazy: 'flag',
+    requestTimeout: 'duration',
+    retry: 'options',
+    connectTimeout: 'duration',
+  },
   ...{ sessionTtl: 'ttl', requestBytesMax: 'count', releaseOnExit: 'flag', tracer: 'options', tls: 'options' },
   ...{
     traceContext: 'function',

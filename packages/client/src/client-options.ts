@@ -10,7 +10,11 @@ import { CREDENTIAL_CHECKS, type CredentialOptions, type Credentials, credential
 import { type RetryOptions, type RetryPolicy, retryPolicy } from './transport/retry.ts';
 
 export interface ClientOptions extends CredentialOptions {
-  /** Gateways, as `host:port`. The client uses one at a time and changes to another when that one fails or hangs. */
+  /**
+   * Gateways, as `host:port`. The client uses one at a time and changes to another when that one fails or hangs. A host
+   * with several addresses stands for all of them. `srv://NAME` stands for the targets of the SRV records of
+   * `_remora._tcp.NAME`, which are looked up at each connection.
+   */
   readonly endpoints: string | readonly string[];
   /**
    * Ask the cluster for its other gateways, and use them when none of `endpoints` works: one endpoint is then enough.
@@ -22,6 +26,12 @@ export interface ClientOptions extends CredentialOptions {
   readonly requestTimeout?: Duration | undefined;
   /** How failed requests are retried within their time-out. */
   readonly retry?: RetryOptions | undefined;
+  /**
+   * Do not wait for a gateway: `connect` returns at once, and the client looks for the cluster in the background, for as
+   * long as it takes (`ready`). Until then requests behave as during an outage: each ends by its own time-out. Default
+   * false.
+   */
+  readonly lazy?: boolean | undefined;
   /** How long `connect` looks for a gateway that answers. Default 10 s. */
   readonly connectTimeout?: Duration | undefined;
   /** How long the client's locks outlive its process when it dies or is cut off. At least 100 ms. Default 10 s. */
@@ -59,7 +69,14 @@ const REQUEST_BYTES_MAX = 1024 * 1024 * 1024;
 
 export const CLIENT_CHECKS: ChecksOf<ClientOptions> = {
   ...{ endpoints: checkedByCall, requestTimeout: duration, retry: object, connectTimeout: duration, sessionTtl: ttl },
-  ...{ requestBytesMax: count(1, REQUEST_BYTES_MAX), attributes, releaseOnExit: flag, discover: flag, tracer: object },
+  ...{
+    requestBytesMax: count(1, REQUEST_BYTES_MAX),
+    attributes,
+    releaseOnExit: flag,
+    discover: flag,
+    lazy: flag,
+    tracer: object,
+  },
   traceContext: callback,
   ...CREDENTIAL_CHECKS,
 };
@@ -85,6 +102,7 @@ export interface ClientSettings {
     readonly traceContext: (() => string | undefined) | undefined;
   };
   readonly discover: boolean;
+  readonly lazy: boolean;
   readonly requestTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly sessionTtlMs: number;
@@ -109,6 +127,7 @@ export function clientSettings(options: ClientOptions): ClientSettings {
       traceContext: options.traceContext,
     },
     discover: options.discover ?? true,
+    lazy: options.lazy ?? false,
     requestTimeoutMs: requestMsOf(options.requestTimeout ?? REQUEST_TIMEOUT_MS, 'requestTimeout'),
     connectTimeoutMs: durationMs(options.connectTimeout ?? CONNECT_TIMEOUT_MS, 'connectTimeout'),
     sessionTtlMs: ttlMsOf(options.sessionTtl ?? SESSION_TTL_MS, 'sessionTtl'),

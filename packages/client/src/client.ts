@@ -1,4 +1,4 @@
-import { type CommandIdentity, GuidSeries, ServiceError } from '@remora/base';
+import { type CommandIdentity, GuidSeries, ServiceError, sleep, toServiceError } from '@remora/base';
 import { type ClusterView, type HealthCondition, pipeConditions, pipeView, type RangeStatus } from '@remora/protocol';
 import {
   type ClientOptions,
@@ -34,7 +34,7 @@ import { Leases } from './session/leases.ts';
 import type { Session } from './session/session.ts';
 import { Sessions } from './session/sessions.ts';
 import { settledWithin } from './transport/in-time.ts';
-import { clientClosed, isNoAnswer } from './transport/request-errors.ts';
+import { clientClosed, isLasting, isNoAnswer } from './transport/request-errors.ts';
 import { Requester } from './transport/requester.ts';
 import { printable } from './values/printable.ts';
 
@@ -71,6 +71,8 @@ export class RemoraClient implements AsyncDisposable {
   readonly #timeoutMs: number;
   readonly #releaseOnExit: boolean;
   readonly #journal: LeaseJournal | undefined;
+  /** Resolves to the id of the cluster once a gateway has answered. */
+  readonly #found: Promise<string>;
   readonly #ownSessions: ClientSessions;
   readonly #grants: GrantWatches;
   readonly #tracing: Tracing;
@@ -83,12 +85,14 @@ export class RemoraClient implements AsyncDisposable {
   /** Aborts when the client is closed. */
   readonly #stop = new AbortController();
 
-  private constructor(requester: Requester, cluster: string, settings: ClientSettings) {
+  private constructor(requester: Requester, found: Promise<string>, settings: ClientSettings) {
     const { ports } = requester;
     this.#requester = requester;
     this.#timeoutMs = settings.requestTimeoutMs;
     this.#releaseOnExit = settings.releaseOnExit;
-    this.#journal = ports.journal && new LeaseJournal(ports.journal, { cluster, random: ports.random });
+    this.#found = found;
+    this.#found.catch(() => {}); // `ready` reports it.
+    this.#journal = ports.journal && new LeaseJournal(ports.journal, { cluster: found, random: ports.random });
     const endings = new LeaseEndings(requester, this.#journal);
     this.#ownSessions = new ClientSessions(
       { requester, journal: this.#journal, endings },
@@ -110,19 +114,22 @@ export class RemoraClient implements AsyncDisposable {
     this.locks = new Locks(requester, this.#timeoutMs);
     this.sessions = new Sessions(requester, this.#timeoutMs);
     this.fence = new Fence((checks) => this.locks.check(checks));
-    this.#recover(cluster);
+    this.#recover();
   }
 
-  /** Resolves once a gateway has answered. @throws ServiceError UNAVAILABLE or DEADLINE_EXCEEDED when none does. */
+  /**
+   * Resolves once a gateway has answered; with `lazy` at once.
+   *
+   * @throws ServiceError UNAVAILABLE or DEADLINE_EXCEEDED when none does.
+   */
   static async open(ports: ClientPorts, options: ClientOptions): Promise<RemoraClient> {
     let requester: Requester | undefined;
     try {
       const settings = clientSettings(options);
       requester = new Requester(ports, settings.requester);
-      const { clusterId } = await requester.request(pipeView, undefined, { timeoutMs: settings.connectTimeoutMs });
-      requester.followLeader();
-      if (settings.discover) requester.discovery.begin();
-      return new RemoraClient(requester, clusterId, settings);
+      const found = findCluster(requester, settings);
+      if (!settings.lazy) await found;
+      return new RemoraClient(requester, found, settings);
     } catch (error) {
       ports.backgroundRenewer?.close(); // It was started before the options were checked.
       requester?.close();
@@ -131,10 +138,21 @@ export class RemoraClient implements AsyncDisposable {
   }
 
   /** Releases, in the background, what earlier processes that used this journal have left. */
-  #recover(cluster: string): void {
+  #recover(): void {
     const { journal } = this.#requester.ports;
     if (journal === undefined) return;
-    void endLeftovers(journal, cluster, { requester: this.#requester, signal: this.#stop.signal });
+    const options = { requester: this.#requester, signal: this.#stop.signal };
+    this.#found.then((cluster) => endLeftovers(journal, cluster, options)).catch(() => {}); // It was closed before.
+  }
+
+  /**
+   * Resolves once a gateway has answered, for clients that were made with `lazy`.
+   *
+   * @throws ServiceError CANCELED when the client is closed before; UNAUTHENTICATED for wrong credentials, and others
+   *   that waiting does not change.
+   */
+  async ready(): Promise<void> {
+    await this.#found;
   }
 
   /** A lock. It belongs to the client's own session, which begins with the first acquire. */
@@ -288,5 +306,24 @@ export class RemoraClient implements AsyncDisposable {
   #hookExit(): void {
     if (this.#forgetExit !== undefined || !this.#releaseOnExit) return;
     this.#forgetExit = this.#requester.ports.exit?.beforeExit(() => this.close());
+  }
+}
+
+/** The pause before the cluster is looked for again, in ms. */
+const LOOK_AGAIN_MS = 500;
+
+/** Finds the cluster. A lazy client looks for it until it is closed, or until there is no use in it. */
+async function findCluster(requester: Requester, settings: ClientSettings): Promise<string> {
+  const { clock } = requester.ports;
+  for (;;) {
+    try {
+      const { clusterId } = await requester.request(pipeView, undefined, { timeoutMs: settings.connectTimeoutMs });
+      requester.followLeader();
+      if (settings.discover) requester.discovery.begin();
+      return clusterId;
+    } catch (error) {
+      if (!settings.lazy || requester.closed || isLasting(toServiceError(error))) throw error;
+      await sleep(clock, LOOK_AGAIN_MS);
+    }
   }
 }

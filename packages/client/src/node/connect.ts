@@ -25,6 +25,7 @@ import { processExitHooks } from './exit-hooks.ts';
 import { processLiveness } from './liveness.ts';
 import { logInPolicy } from './plain-text.ts';
 import { startRenewalThread } from './renewal-thread.ts';
+import { linkTo } from './srv-link.ts';
 import { secureEndpoints } from './tls.ts';
 import { clientTls, type TlsOptions } from './tls-files.ts';
 
@@ -78,15 +79,17 @@ export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
  */
 export async function connect(options: ConnectOptions): Promise<RemoraClient> {
   checkOptions(CONNECT_OPTIONS, options);
-  const endpoints = secureEndpoints(endpointsOf(options), options.tls);
+  const endpoints = secureEndpoints(endpointsOf(options), options.tls, { srv: true });
   const logger = options.logger ?? silentLogger;
   const tls = clientTls(endpoints.tls, logger);
   const clock = nodeClock();
+  const random = nodeRandom();
   const ports: ClientPorts = {
     clock,
-    random: nodeRandom(),
+    random,
     logger,
-    connectLink: ({ address, cluster }) => dialPipe(address, { clock, tls: tls?.options, cluster }),
+    connectLink: ({ address: endpoint, cluster }) =>
+      linkTo(endpoint, { random, dial: (address) => dialPipe(address, { clock, tls: tls?.options, cluster }) }),
     mayLogInAt: logInPolicy(endpoints, options),
     liveness: processLiveness,
     exit: processExitHooks(),

@@ -6,6 +6,7 @@ import { BackgroundRenewer, type BackgroundRenewerRequest } from '../session/bac
 import type { Credentials } from '../transport/credentials.ts';
 import { Requester } from '../transport/requester.ts';
 import { retryPolicy } from '../transport/retry.ts';
+import { linkTo } from './srv-link.ts';
 import { clientTls, type TlsOptions } from './tls-files.ts';
 
 export interface RenewalSettings {
@@ -34,13 +35,15 @@ function backgroundRenewer({
   line,
 }: RenewalSettings): void {
   const clock = sharedClock(monotonicOffsetMs);
+  const random = nodeRandom();
   const tls = clientTls(tlsOptions, silentLogger); // The main thread logs what is wrong with the files.
   const requester = new Requester(
     {
       clock,
-      random: nodeRandom(),
+      random,
       logger: silentLogger,
-      connectLink: ({ address, cluster }) => dialPipe(address, { clock, tls: tls?.options, cluster }),
+      connectLink: ({ address: endpoint, cluster }) =>
+        linkTo(endpoint, { random, dial: (address) => dialPipe(address, { clock, tls: tls?.options, cluster }) }),
       // The thread lives as long as the port to the thread that started it.
       liveness: { hold() {}, release() {} },
     },
