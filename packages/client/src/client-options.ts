@@ -32,6 +32,11 @@ export interface ClientOptions extends CredentialOptions {
    * false.
    */
   readonly lazy?: boolean | undefined;
+  /**
+   * A task that holds a lock by `run` enters it again, instead of waiting for itself: see `LockOptions`. Default false:
+   * waiting for itself is refused (LOCK_SELF_WAIT).
+   */
+  readonly reentrant?: boolean | undefined;
   /** How long `connect` looks for a gateway that answers. Default 10 s. */
   readonly connectTimeout?: Duration | undefined;
   /** How long the client's locks outlive its process when it dies or is cut off. At least 100 ms. Default 10 s. */
@@ -75,6 +80,7 @@ export const CLIENT_CHECKS: ChecksOf<ClientOptions> = {
     releaseOnExit: flag,
     discover: flag,
     lazy: flag,
+    reentrant: flag,
     tracer: object,
   },
   traceContext: callback,
@@ -103,6 +109,7 @@ export interface ClientSettings {
   };
   readonly discover: boolean;
   readonly lazy: boolean;
+  readonly reentrant: boolean;
   readonly requestTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly sessionTtlMs: number;
@@ -128,6 +135,7 @@ export function clientSettings(options: ClientOptions): ClientSettings {
     },
     discover: options.discover ?? true,
     lazy: options.lazy ?? false,
+    reentrant: options.reentrant ?? false,
     requestTimeoutMs: requestMsOf(options.requestTimeout ?? REQUEST_TIMEOUT_MS, 'requestTimeout'),
     connectTimeoutMs: durationMs(options.connectTimeout ?? CONNECT_TIMEOUT_MS, 'connectTimeout'),
     sessionTtlMs: ttlMsOf(options.sessionTtl ?? SESSION_TTL_MS, 'sessionTtl'),

@@ -3,7 +3,7 @@ import type { BytesLike } from './kv/keys.ts';
 import { Lock } from './lock/lock.ts';
 import type { LockChoice } from './lock/lock-choice.ts';
 import type { LockDeps } from './lock/lock-deps.ts';
-import { lockIdOf, type NamespaceOptions } from './lock/lock-name.ts';
+import { type LockOptions, lockAs, lockIdOf, type NamespaceOptions } from './lock/lock-name.ts';
 import { LockSet } from './lock/lock-set.ts';
 import { Election } from './primitives/election.ts';
 import { RwLock } from './primitives/rw-lock.ts';
@@ -59,13 +59,13 @@ export class ClientSession extends Printable implements AsyncDisposable {
   }
 
   /** A lock that belongs to this session. */
-  lock(name: BytesLike, options: NamespaceOptions = {}): Lock {
-    return new Lock(this.#deps, lockIdOf(name, options));
+  lock(name: BytesLike, options: LockOptions = {}): Lock {
+    return new Lock(...lockAs(this.#deps, name, options));
   }
 
   /** A lock for readers and writers that belongs to this session. */
-  rwLock(name: BytesLike, options: NamespaceOptions = {}): RwLock {
-    return new RwLock(this.#deps, lockIdOf(name, options));
+  rwLock(name: BytesLike, options: LockOptions = {}): RwLock {
+    return new RwLock(...lockAs(this.#deps, name, options));
   }
 
   /** A semaphore whose permits belong to this session. */

@@ -15,7 +15,7 @@ import { GrantWatches } from './lock/grant-watch.ts';
 import { Lock } from './lock/lock.ts';
 import type { LockChoice } from './lock/lock-choice.ts';
 import type { LockDeps } from './lock/lock-deps.ts';
-import { lockIdOf, type NamespaceOptions } from './lock/lock-name.ts';
+import { type LockOptions, lockAs, lockIdOf, type NamespaceOptions } from './lock/lock-name.ts';
 import { LockSet } from './lock/lock-set.ts';
 import { Locks } from './lock/locks.ts';
 import { Tracing } from './lock/tracing.ts';
@@ -70,6 +70,7 @@ export class RemoraClient implements AsyncDisposable {
   readonly #requester: Requester;
   readonly #timeoutMs: number;
   readonly #releaseOnExit: boolean;
+  readonly #reentrant: boolean;
   readonly #journal: LeaseJournal | undefined;
   /** Resolves to the id of the cluster once a gateway has answered. */
   readonly #found: Promise<string>;
@@ -90,6 +91,7 @@ export class RemoraClient implements AsyncDisposable {
     this.#requester = requester;
     this.#timeoutMs = settings.requestTimeoutMs;
     this.#releaseOnExit = settings.releaseOnExit;
+    this.#reentrant = settings.reentrant;
     this.#found = found;
     this.#found.catch(() => {}); // `ready` reports it.
     this.#journal = ports.journal && new LeaseJournal(ports.journal, { cluster: found, random: ports.random });
@@ -156,13 +158,13 @@ export class RemoraClient implements AsyncDisposable {
   }
 
   /** A lock. It belongs to the client's own session, which begins with the first acquire. */
-  lock(name: BytesLike, options: NamespaceOptions = {}): Lock {
-    return new Lock(this.#deps, lockIdOf(name, options));
+  lock(name: BytesLike, options: LockOptions = {}): Lock {
+    return new Lock(...lockAs(this.#deps, name, options));
   }
 
   /** A lock that readers share and a writer has alone. `lock(name)` is the same lock, held as a writer. */
-  rwLock(name: BytesLike, options: NamespaceOptions = {}): RwLock {
-    return new RwLock(this.#deps, lockIdOf(name, options));
+  rwLock(name: BytesLike, options: LockOptions = {}): RwLock {
+    return new RwLock(...lockAs(this.#deps, name, options));
   }
 
   /** A barrier: waiters pass it once nobody holds it. It is the lock of that name. */
@@ -297,6 +299,7 @@ export class RemoraClient implements AsyncDisposable {
       nextAttempt: () => ++this.#attempts,
       newToken: () => this.#tokens.next(),
       requestTimeoutMs: this.#timeoutMs,
+      reentrant: this.#reentrant,
       grants: this.#grants,
       tracing: this.#tracing,
     };

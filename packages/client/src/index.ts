@@ -72,7 +72,7 @@ export {
   type LocksWatchEvent,
   type LockWatchEvent,
 } from './lock/lock-events.ts';
-export type { LockName, NamespaceOptions } from './lock/lock-name.ts';
+export type { LockName, LockOptions, NamespaceOptions } from './lock/lock-name.ts';
 export { type AcquireAllOptions, LockSet } from './lock/lock-set.ts';
 export type { LockVersion } from './lock/lock-version.ts';
 export {
@@ -96,6 +96,7 @@ export type {
   Liveness,
   RenewedInBackground,
   RenewsInBackground,
+  TaskContext,
 } from './ports.ts';
 export {
   Barrier,

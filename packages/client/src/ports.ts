@@ -20,6 +20,8 @@ export interface ClientPorts {
   readonly exit?: ExitHooks;
   /** Absent: when the process dies, what the client holds is left to the TTL of its sessions. */
   readonly journal?: JournalPorts;
+  /** Absent: what a task holds is not known, so waiting for itself is not detected. */
+  readonly task?: TaskContext;
   /** Absent: nothing renews sessions while the client's thread is blocked. */
   readonly backgroundRenewer?: RenewsInBackground;
 }
@@ -28,6 +30,13 @@ export interface ClientPorts {
 export interface Liveness {
   hold(): void;
   release(): void;
+}
+
+/** What a task holds, wherever it goes on (`AsyncLocalStorage`). */
+export interface TaskContext {
+  /** What was passed to the innermost `run` around the caller. */
+  holds(): unknown;
+  run<Result>(holds: unknown, work: () => Result): Result;
 }
 
 /** Notifies before the process exits. */

@@ -19,6 +19,8 @@ export interface LockDeps {
   /** A token for an owner that only one acquire has. */
   readonly newToken: () => string;
   readonly requestTimeoutMs: number;
+  /** Whether a task that holds a lock enters it again (TL2). */
+  readonly reentrant: boolean;
   readonly grants: GrantWatches;
   readonly tracing: Tracing;
 }

@@ -60,7 +60,7 @@ export class Lock extends NamedLock {
    * @throws ServiceError as `acquire`; `work` was not run then.
    */
   run<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
-    return runWithLock((options: AcquireOptions) => this.acquire(options), args, this.#deps.requester.ports.logger);
+    return runWithLock((options: AcquireOptions) => this.acquire(options), args, this.#deps.requester);
   }
 
   /**

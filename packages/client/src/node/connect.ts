@@ -26,6 +26,7 @@ import { processLiveness } from './liveness.ts';
 import { logInPolicy } from './plain-text.ts';
 import { startRenewalThread } from './renewal-thread.ts';
 import { linkTo } from './srv-link.ts';
+import { taskContext } from './task-context.ts';
 import { secureEndpoints } from './tls.ts';
 import { clientTls, type TlsOptions } from './tls-files.ts';
 
@@ -55,11 +56,24 @@ export interface ConnectOptions extends ClientOptions {
    * is free after this time and a TTL. Default 30 s.
    */
   readonly maxMainThreadBlock?: Duration | undefined;
+  /**
+   * Know what a task holds, by `AsyncLocalStorage`: for `reentrant`, and so that a task that would wait for itself is
+   * refused. From the first `run` on Node.js then tracks contexts, which slows down promises before Node.js 24. Default
+   * true.
+   */
+  readonly trackTasks?: boolean | undefined;
 }
 
 export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
   ...CLIENT_CHECKS,
-  ...{ tls: object, logger: object, journal: text, renewInWorker: flag, maxMainThreadBlock: duration },
+  ...{
+    tls: object,
+    logger: object,
+    journal: text,
+    renewInWorker: flag,
+    maxMainThreadBlock: duration,
+    trackTasks: flag,
+  },
 });
 
 /**
@@ -92,6 +106,7 @@ export async function connect(options: ConnectOptions): Promise<RemoraClient> {
       linkTo(endpoint, { random, dial: (address) => dialPipe(address, { clock, tls: tls?.options, cluster }) }),
     mayLogInAt: logInPolicy(endpoints, options),
     liveness: processLiveness,
+    ...(options.trackTasks === false ? {} : { task: taskContext }),
     exit: processExitHooks(),
     ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
   };

@@ -44,12 +44,12 @@ export class RwLock extends NamedLock {
 
   /** Acquires the lock shared, runs `work`, and releases it, as `Lock.run`. */
   runRead<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
-    return runWithLock((options: AcquireOptions) => this.read(options), args, this.#deps.requester.ports.logger);
+    return runWithLock((options: AcquireOptions) => this.read(options), args, this.#deps.requester);
   }
 
   /** Acquires the lock exclusively, runs `work`, and releases it, as `Lock.run`. */
   runWrite<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
-    return runWithLock((options: AcquireOptions) => this.write(options), args, this.#deps.requester.ports.logger);
+    return runWithLock((options: AcquireOptions) => this.write(options), args, this.#deps.requester);
   }
 
   /** The state of the lock and then its changes, as an async iterator: see `LockEvents`. */

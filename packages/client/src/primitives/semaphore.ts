@@ -75,7 +75,7 @@ export class Semaphore extends NamedLock {
 
   /** Acquires permits, runs `work`, and releases them, as `Lock.run`. */
   run<Result>(...args: RunArguments<PermitOptions, HeldLock, Result>): Promise<Result> {
-    return runWithLock((options: PermitOptions) => this.acquire(options), args, this.#deps.requester.ports.logger);
+    return runWithLock((options: PermitOptions) => this.acquire(options), args, this.#deps.requester);
   }
 
   /**
