@@ -146,6 +146,9 @@ const METHODS: readonly (readonly [Any, Record<string, Row>])[] = [
       doubleBarrier: sync(['name', 'fence'], ['n', { parties: 1 }], (...a) => (client as Any).doubleBarrier(...a)),
       session: row(['options'], [{}], (...a) => (client as Any).session(...a)),
       nameCommand: row(['state'], [{}], (...a) => (client as Any).nameCommand(...a)),
+      every: sync(['ttl', 'text', 'function', 'options'], ['1h', 'n', () => {}, {}], (...a) =>
+        (client as Any).every(...a),
+      ),
       status: NOTHING,
       ready: NOTHING,
       close: NOTHING,
@@ -246,6 +249,7 @@ const METHODS: readonly (readonly [Any, Record<string, Row>])[] = [
         (client.kv as Any).compareAndSet(...a),
       ),
       stm: row(['function', 'options'], [() => {}, {}], (...a) => (client.kv as Any).stm(...a)),
+      mirror: sync(['selector', 'options'], ['k', {}], (...a) => (client.kv as Any).mirror(...a)),
       watch: sync(['selector', 'options'], ['k', {}], (...a) => (client.kv as Any).watch(...a)),
       compact: row(['count', 'options'], [1, {}], (...a) => (client.kv as Any).compact(...a)),
     },
@@ -414,6 +418,8 @@ const KIND_OF_OPTION: Record<string, Kind> = {
   ...{ keysOnly: 'flag', countOnly: 'flag', sort: 'fence', order: 'one', fence: 'fence', lease: 'lease' },
   ...{ prevKv: 'flag', compare: 'list', success: 'list', failure: 'list', key: 'selector', target: 'one', is: 'one' },
   ...{
+    keysMax: 'count',
+    onError: 'function',
     once: 'name',
     onceLease: 'lease',
     than: 'count',
@@ -451,6 +457,7 @@ const KIND_OF: Record<string, Kind> = {
   'sort.by': 'one',
   'connect.token': 'secret',
   'increment.by': 'wholeNumber',
+  'every.key': 'name',
   'list of ranges.from': 'name',
 };
 
@@ -512,6 +519,8 @@ const CALLS: Record<string, (options: Options) => unknown> = {
   'list of keys': (o) => client.kv.list('o', o).page(),
   watch: (o) => client.kv.watch('o', o),
   compact: (o) => client.kv.compact(1, o),
+  mirror: (o) => client.kv.mirror('o', o),
+  every: (o) => client.every('1h', 'o', () => {}, o),
   'list of ranges': (o) => adminClient.ranges(o).page(),
 };
 

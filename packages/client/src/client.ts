@@ -19,11 +19,12 @@ import { type LockOptions, lockAs, lockIdOf, type NamespaceOptions } from './loc
 import { LockSet } from './lock/lock-set.ts';
 import { Locks } from './lock/locks.ts';
 import { Tracing } from './lock/tracing.ts';
-import { ttlMsOf } from './options/duration.ts';
+import { type Duration, ttlMsOf } from './options/duration.ts';
 import { checkOptions } from './options/options.ts';
 import type { ClientPorts } from './ports.ts';
 import { Barrier, DoubleBarrier, type DoubleBarrierOptions } from './primitives/barrier.ts';
 import { Election } from './primitives/election.ts';
+import { Every, type EveryOptions, type TickWork } from './primitives/every.ts';
 import { RwLock } from './primitives/rw-lock.ts';
 import { Semaphore, type SemaphoreOptions } from './primitives/semaphore.ts';
 import { CLOSE_TIMEOUT_MS, ClientSessions } from './session/client-sessions.ts';
@@ -200,6 +201,20 @@ export class RemoraClient implements AsyncDisposable {
    */
   lockAll(choices: readonly LockChoice[]): LockSet {
     return new LockSet(this.#deps, choices);
+  }
+
+  /**
+   * Runs `work` at each multiple of `interval` since 1970 (`'5m'`: at 12:00, 12:05, …), in one of all the processes that
+   * call this with the same name. A tick is started at most once. If its process dies, or `work` fails, it is lost.
+   * Ends with `release` of what is returned, or with the client.
+   *
+   * @throws ServiceError INVALID_ARGUMENT for an interval below 1 s or above 365 days.
+   */
+  every(interval: Duration, name: string, work: TickWork, options: EveryOptions = {}): Every {
+    const deps = { ports: this.#requester.ports, kv: this.kv, newToken: () => this.#tokens.next() };
+    const every = new Every(deps, { interval, name }, { work, options });
+    this.#stop.signal.addEventListener('abort', () => void every.release(), { once: true });
+    return every;
   }
 
   /** Opens a further session: its locks are kept alive and released together, apart from the client's other locks. */

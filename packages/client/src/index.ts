@@ -24,13 +24,14 @@ export type { ClientOptions, SessionOptions } from './client-options.ts';
 export { ClientSession } from './client-session.ts';
 export type { CompareAndSet, Increment, PutIfAbsent } from './kv/atomic.ts';
 export { type BytesLike, type KeySelector, type KvFields, KvPair } from './kv/keys.ts';
-export { Kv, type KvPage } from './kv/kv.ts';
+export { Kv } from './kv/kv.ts';
 export type {
   CompareAndSetOptions,
   DeleteOptions,
   IncrementOptions,
   KeyTxnCompare,
   KvListOptions,
+  KvPage,
   OperationOptions,
   PutIfAbsentOptions,
   PutOptions,
@@ -44,6 +45,7 @@ export type {
   TxnRequest,
   WriteOptions,
 } from './kv/kv-options.ts';
+export { KvMirror, type MirrorOptions } from './kv/mirror.ts';
 export { Stm, type StmWork } from './kv/stm.ts';
 export type {
   RangeAnswer,
@@ -115,6 +117,7 @@ export {
   type LeadershipHandle,
   type ResumeOptions,
 } from './primitives/election.ts';
+export { Every, type EveryOptions, type Tick, type TickWork } from './primitives/every.ts';
 export { RwLock } from './primitives/rw-lock.ts';
 export { type PermitOptions, Semaphore, type SemaphoreOptions } from './primitives/semaphore.ts';
 export type { LeaseOptions, LockCondition } from './session/dedicated-lease.ts';

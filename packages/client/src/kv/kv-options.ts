@@ -19,7 +19,8 @@ import {
   wholeNumber,
 } from '../options/option-kinds.ts';
 import { type ChecksOf, optionSet } from '../options/options.ts';
-import type { BytesLike, KeySelector } from './keys.ts';
+import type { Page } from '../values/listing.ts';
+import type { BytesLike, KeySelector, KvPair } from './keys.ts';
 
 export interface OperationOptions {
   /** How long the call may take, retries included: 1 ms to 60 s. Default: `requestTimeout` of the client. */
@@ -74,6 +75,12 @@ export interface KvListOptions extends OperationOptions {
   readonly pageBytes?: number | undefined;
   /** Return keys with empty values. Default false. */
   readonly keysOnly?: boolean | undefined;
+}
+
+/** One page of a list of pairs. */
+export interface KvPage extends Page<KvPair> {
+  /** The revision that all pages show. */
+  readonly revision: number;
 }
 
 export const KV_LIST_OPTIONS = optionSet<KvListOptions>('list of keys', {

@@ -2,7 +2,7 @@ import { compareBytes, keyAfter } from '@remora/base';
 import { requireFunction, requireRevision } from '../options/option-kinds.ts';
 import { checkOptions } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
-import { bytesOfCursor, cursorOf, Listing, type Page, wrongCursor } from '../values/listing.ts';
+import { bytesOfCursor, cursorOf, Listing, wrongCursor } from '../values/listing.ts';
 import {
   type CompareAndSet,
   compareAndSet,
@@ -23,6 +23,7 @@ import {
   type IncrementOptions,
   KV_LIST_OPTIONS,
   type KvListOptions,
+  type KvPage,
   type OperationOptions,
   PUT_IF_ABSENT_OPTIONS,
   PUT_OPTIONS,
@@ -37,16 +38,11 @@ import {
   type WriteOptions,
 } from './kv-options.ts';
 import { KvRequests, unexpected } from './kv-requests.ts';
+import { KvMirror, MIRROR_OPTIONS, type MirrorOptions } from './mirror.ts';
 import { runStm, type StmWork } from './stm.ts';
 import { putOp, type RangeAnswer, rangeAnswer, readOf, runTxn, type TxnResult } from './txn.ts';
 import { Txn } from './txn-builder.ts';
 import { KvWatch, WATCH_OPTIONS, type WatchOptions } from './watch.ts';
-
-/** One page of a list of pairs. */
-export interface KvPage extends Page<KvPair> {
-  /** The revision that all pages show. */
-  readonly revision: number;
-}
 
 const SCAN_PAGE_BYTES = 512 * 1024;
 
@@ -255,6 +251,23 @@ export class Kv {
   watch(selector: KeySelector, options: WatchOptions = {}): KvWatch {
     checkOptions(WATCH_OPTIONS, options);
     return new KvWatch(this.#requests.requester, keyRange(selector), options);
+  }
+
+  /**
+   * A local copy of the selected keys, kept up to date by a watch: reading it sends nothing. It is as of its `revision`,
+   * which may be behind the cluster's.
+   *
+   * ```ts
+   * const config = remora.kv.mirror({ prefix: 'config/' });
+   * await config.ready();
+   * console.log(config.get('config/limit')?.text(), config.revision);
+   * ```
+   */
+  mirror(selector: KeySelector, options: MirrorOptions = {}): KvMirror {
+    checkOptions(MIRROR_OPTIONS, options);
+    const span = keyRange(selector);
+    const { requester } = this.#requests;
+    return new KvMirror({ requester, span, list: () => this.list(selector) }, options);
   }
 
   /** Discards the history before `revision`: reads and watches of earlier revisions then end with COMPACTED. */
