@@ -1,8 +1,8 @@
 // The package `remora`: the SDK. `node scripts/release/sdk-package.mjs [directory]` makes it alone, from what is built.
 //
-// P1. Two entries, `remora` and `remora/admin`, each for `import` and for `require`. All that they need is in the
-//     package: it depends on no other, neither of this workspace nor of others. What both entries need is in files that
-//     both load, so that an error of one is an instance of the other's class. The program of the thread that renews
+// P1. Three entries, `remora`, `remora/admin` and `remora/metrics`, each for `import` and for `require`. All that they
+//     need is in the package: it depends on no other, neither of this workspace nor of others. What two entries need is
+//     in files that both load, so that an error of one is an instance of the other's class. The program of the thread that renews
 //     sessions stands beside them, where both look for it.
 // P2. Types are the compiler's, of everything that is in the package, once for each of the two kinds: TypeScript takes
 //     a declaration for what the package next to it says that it is.
@@ -20,7 +20,12 @@ import { writeTypes } from './sdk-types.mjs';
 
 const SDK = 'packages/client';
 /** What is compiled into each file, without its ending. */
-const ENTRIES = { index: 'dist/index.js', admin: 'dist/admin.js', 'renewal-worker': 'dist/node/renewal-worker.js' };
+const ENTRIES = {
+  index: 'dist/index.js',
+  admin: 'dist/admin.js',
+  metrics: 'dist/metrics.js',
+  'renewal-worker': 'dist/node/renewal-worker.js',
+};
 /** Documents of ours, and what they are called in the package. */
 const DOCUMENTS = new Map([
   ['reference/sdk.md', 'README.md'],
@@ -72,8 +77,13 @@ function manifest() {
     module: './index.js',
     types: types('cjs', 'index'),
     // For `moduleResolution: node10`, which does not read `exports`.
-    typesVersions: { '*': { admin: [types('cjs', 'admin')] } },
-    exports: { '.': entry('index'), './admin': entry('admin'), './package.json': './package.json' },
+    typesVersions: { '*': { admin: [types('cjs', 'admin')], metrics: [types('cjs', 'metrics')] } },
+    exports: {
+      '.': entry('index'),
+      './admin': entry('admin'),
+      './metrics': entry('metrics'),
+      './package.json': './package.json',
+    },
   };
 }
 

@@ -29,7 +29,7 @@ const LATER_TYPES = [
 
 /** Writes all declarations for one kind of modules, `esm` or `cjs`. */
 export function writeTypes(directory, format) {
-  const found = new Set(['index.d.ts', 'admin.d.ts'].map((name) => join(root, SDK, 'dist', name)));
+  const found = new Set(['index.d.ts', 'admin.d.ts', 'metrics.d.ts'].map((name) => join(root, SDK, 'dist', name)));
   for (const file of found) {
     const pathTo = (target) => {
       found.add(target);

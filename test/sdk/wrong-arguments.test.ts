@@ -149,6 +149,7 @@ const METHODS: readonly (readonly [Any, Record<string, Row>])[] = [
       every: sync(['ttl', 'text', 'function', 'options'], ['1h', 'n', () => {}, {}], (...a) =>
         (client as Any).every(...a),
       ),
+      on: sync(['one', 'function'], ['lost', () => {}], (...a) => (client as Any).on(...a)),
       status: NOTHING,
       ready: NOTHING,
       close: NOTHING,
@@ -443,6 +444,7 @@ const KIND_OF_OPTION: Record<string, Kind> = {
   ...{ sessionTtl: 'ttl', requestBytesMax: 'count', releaseOnExit: 'flag', tracer: 'options', tls: 'options' },
   ...{
     traceContext: 'function',
+    metrics: 'options',
     logger: 'options',
     journal: 'text',
     renewInWorker: 'flag',

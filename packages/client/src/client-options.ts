@@ -6,6 +6,7 @@ import { type Duration, durationMs, requestMsOf, ttlMsOf } from './options/durat
 import { attributes, callback, checkedByCall, count, duration, flag, object, ttl } from './options/option-kinds.ts';
 import { type ChecksOf, optionSet, requireAttributes, shown } from './options/options.ts';
 import type { HealthCheck } from './session/health.ts';
+import type { ClientMetrics } from './transport/client-metrics.ts';
 import { CREDENTIAL_CHECKS, type CredentialOptions, type Credentials, credentialsOf } from './transport/credentials.ts';
 import { type RetryOptions, type RetryPolicy, retryPolicy } from './transport/retry.ts';
 
@@ -62,6 +63,8 @@ export interface ClientOptions extends CredentialOptions {
    * `startSpan`.
    */
   readonly tracer?: Tracer | undefined;
+  /** Collects the numbers of the client: `remora/metrics` has adapters for `prom-client` and OpenTelemetry. */
+  readonly metrics?: ClientMetrics | undefined;
   /**
    * Returns the W3C trace context (`traceparent`) of the span that is active; undefined: none is. It is called once for
    * each request, and the gateway's span is a child of that span (`--otlp-endpoint`).
@@ -84,6 +87,7 @@ export const CLIENT_CHECKS: ChecksOf<ClientOptions> = {
     tracer: object,
   },
   traceContext: callback,
+  metrics: object,
   ...CREDENTIAL_CHECKS,
 };
 
@@ -106,6 +110,7 @@ export interface ClientSettings {
     readonly retry: RetryPolicy;
     readonly credentials: Credentials | undefined;
     readonly traceContext: (() => string | undefined) | undefined;
+    readonly metrics: ClientMetrics | undefined;
   };
   readonly discover: boolean;
   readonly lazy: boolean;
@@ -132,6 +137,7 @@ export function clientSettings(options: ClientOptions): ClientSettings {
       retry: retryPolicy(options.retry),
       credentials: credentialsOf(options),
       traceContext: options.traceContext,
+      metrics: options.metrics,
     },
     discover: options.discover ?? true,
     lazy: options.lazy ?? false,

@@ -27,6 +27,7 @@ import { Election } from './primitives/election.ts';
 import { Every, type EveryOptions, type TickWork } from './primitives/every.ts';
 import { RwLock } from './primitives/rw-lock.ts';
 import { Semaphore, type SemaphoreOptions } from './primitives/semaphore.ts';
+import { type ClientEventName, ClientEvents, type ClientListener } from './session/client-events.ts';
 import { CLOSE_TIMEOUT_MS, ClientSessions } from './session/client-sessions.ts';
 import { healthPlan, watchHealth } from './session/health.ts';
 import { endLeftovers, isCommand, LeaseJournal } from './session/journal.ts';
@@ -76,6 +77,7 @@ export class RemoraClient implements AsyncDisposable {
   /** Resolves to the id of the cluster once a gateway has answered. */
   readonly #found: Promise<string>;
   readonly #ownSessions: ClientSessions;
+  readonly #events: ClientEvents;
   readonly #grants: GrantWatches;
   readonly #tracing: Tracing;
   readonly #tokens: GuidSeries;
@@ -96,9 +98,13 @@ export class RemoraClient implements AsyncDisposable {
     this.#found = found;
     this.#found.catch(() => {}); // `ready` reports it.
     this.#journal = ports.journal && new LeaseJournal(ports.journal, { cluster: found, random: ports.random });
+    const { metrics } = requester;
+    this.#events = new ClientEvents(ports.logger, (event) => {
+      metrics?.count('remora_client_session_events_total', { event });
+    });
     const endings = new LeaseEndings(requester, this.#journal);
     this.#ownSessions = new ClientSessions(
-      { requester, journal: this.#journal, endings },
+      { requester, journal: this.#journal, endings, events: this.#events },
       {
         timeoutMs: this.#timeoutMs,
         ttlMs: settings.sessionTtlMs,
@@ -108,8 +114,11 @@ export class RemoraClient implements AsyncDisposable {
     );
     this.#tokens = new GuidSeries(ports.random);
     this.#grants = new GrantWatches(requester);
-    this.#tracing = new Tracing(settings.tracer, (error) => {
-      ports.logger.warn({ error: String(error) }, 'the tracer threw an error; a span is missing');
+    this.#tracing = new Tracing(settings.tracer, {
+      onFailure: (error) => {
+        ports.logger.warn({ error: String(error) }, 'the tracer threw an error; a span is missing');
+      },
+      ...(metrics && { metrics: { collector: metrics, clock: ports.clock } }),
     });
     this.#deps = this.#lockDeps(() => this.#ownSessions.own());
     this.kv = new Kv(requester, this.#timeoutMs);
@@ -156,6 +165,14 @@ export class RemoraClient implements AsyncDisposable {
    */
   async ready(): Promise<void> {
     await this.#found;
+  }
+
+  /**
+   * Calls `listener` for each `suspended`, `resumed` or `lost` of a session of this client. Returns a function that
+   * removes it. To stop the work under one lock, use the lock's `signal`.
+   */
+  on(event: ClientEventName, listener: ClientListener): () => void {
+    return this.#events.on(event, listener);
   }
 
   /** A lock. It belongs to the client's own session, which begins with the first acquire. */

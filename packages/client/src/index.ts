@@ -120,6 +120,7 @@ export {
 export { Every, type EveryOptions, type Tick, type TickWork } from './primitives/every.ts';
 export { RwLock } from './primitives/rw-lock.ts';
 export { type PermitOptions, Semaphore, type SemaphoreOptions } from './primitives/semaphore.ts';
+export type { ClientEvent, ClientEventName, ClientListener } from './session/client-events.ts';
 export type { LeaseOptions, LockCondition } from './session/dedicated-lease.ts';
 export type { HealthCheck } from './session/health.ts';
 export { type GrantedLease, type LeaseGrantOptions, Leases, type TimeToLiveOptions } from './session/leases.ts';
@@ -130,6 +131,7 @@ export {
   type SessionListOptions,
   Sessions,
 } from './session/sessions.ts';
+export type { ClientMetrics, CounterName, HistogramName, MetricLabels } from './transport/client-metrics.ts';
 export type { CredentialOptions, TokenOption } from './transport/credentials.ts';
 export type { KnownToken } from './transport/log-ins.ts';
 export type { RetryOptions } from './transport/retry.ts';

@@ -49,7 +49,7 @@ function client() {
   } as unknown as Session;
   const deps: Partial<LockDeps> = {
     ...{ requester, session: () => session, nextAttempt: () => ++attempts, requestTimeoutMs: 5_000 },
-    tracing: new Tracing(undefined, () => {}),
+    tracing: new Tracing(undefined, { onFailure: () => {} }),
     grants: { watch: () => () => {} } as unknown as LockDeps['grants'],
   };
   const acquire = ({ as, ...options }: AcquireOptions & AcquireWhat = SHARED): ReturnType<typeof acquireLock> =>
