@@ -437,6 +437,7 @@ const KIND_OF_OPTION: Record<string, Kind> = {
     lazy: 'flag',
     reentrant: 'flag',
     trackTasks: 'flag',
+    releaseOnCrash: 'flag',
     requestTimeout: 'duration',
     retry: 'options',
     connectTimeout: 'duration',

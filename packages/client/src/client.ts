@@ -86,6 +86,7 @@ export class RemoraClient implements AsyncDisposable {
   #attempts = 0;
   #closing: Promise<void> | undefined;
   #forgetExit: (() => void) | undefined;
+  readonly #forgetCrash: (() => void) | undefined;
   /** Aborts when the client is closed. */
   readonly #stop = new AbortController();
 
@@ -126,6 +127,7 @@ export class RemoraClient implements AsyncDisposable {
     this.locks = new Locks(requester, this.#timeoutMs);
     this.sessions = new Sessions(requester, this.#timeoutMs);
     this.fence = new Fence((checks) => this.locks.check(checks));
+    this.#forgetCrash = ports.crash?.beforeCrash(() => this.#ownSessions.refs());
     this.#recover();
   }
 
@@ -308,6 +310,7 @@ export class RemoraClient implements AsyncDisposable {
   async #close(): Promise<void> {
     const { clock, backgroundRenewer } = this.#requester.ports;
     this.#forgetExit?.();
+    this.#forgetCrash?.();
     this.#stop.abort();
     await settledWithin(this.#ownSessions.close(), clock, CLOSE_TIMEOUT_MS);
     backgroundRenewer?.close();

@@ -93,6 +93,7 @@ export type { Duration } from './options/duration.ts';
 export type {
   AcknowledgedBeat,
   ClientPorts,
+  CrashHooks,
   ExitHooks,
   JournalPorts,
   Liveness,

@@ -18,6 +18,8 @@ export interface ClientPorts {
   readonly mayLogInAt?: ((address: string) => boolean) | undefined;
   /** Absent: when the process exits, what the client holds is left to the TTL of its sessions. */
   readonly exit?: ExitHooks;
+  /** Absent: when the process dies of an uncaught exception, what the client holds is left to the TTL of its sessions. */
+  readonly crash?: CrashHooks;
   /** Absent: when the process dies, what the client holds is left to the TTL of its sessions. */
   readonly journal?: JournalPorts;
   /** Absent: what a task holds is not known, so waiting for itself is not detected. */
@@ -43,6 +45,12 @@ export interface TaskContext {
 export interface ExitHooks {
   /** Runs `fn` before the process exits or is ended by a signal. Returns a function that removes it. */
   beforeExit(fn: () => Promise<void>): () => void;
+}
+
+/** Notifies when the process is about to die of an uncaught exception. */
+export interface CrashHooks {
+  /** The sessions that are to be revoked then. Returns a function that takes this back. */
+  beforeCrash(sessions: () => readonly SessionRef[]): () => void;
 }
 
 /** A directory in which clients record what they hold, for the clients that come after them. */

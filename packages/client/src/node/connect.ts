@@ -21,6 +21,7 @@ import { checkOptions, optionSet } from '../options/options.ts';
 import type { ClientPorts, JournalPorts } from '../ports.ts';
 import { BackgroundRenewerClient } from '../session/background-renewer-client.ts';
 import { type Credentials, credentialsOf } from '../transport/credentials.ts';
+import { processCrashRegistry } from './crash-hooks.ts';
 import { processExitHooks } from './exit-hooks.ts';
 import { processLiveness } from './liveness.ts';
 import { logInPolicy } from './plain-text.ts';
@@ -57,6 +58,12 @@ export interface ConnectOptions extends ClientOptions {
    */
   readonly maxMainThreadBlock?: Duration | undefined;
   /**
+   * Give locks back before the process dies of an uncaught exception: its main thread stands still, for at most 500 ms,
+   * while a worker thread revokes its sessions. Exit code and message stay as they are. With it, `tls` may contain data
+   * alone, and no functions. Default false.
+   */
+  readonly releaseOnCrash?: boolean | undefined;
+  /**
    * Know what a task holds, by `AsyncLocalStorage`: for `reentrant`, and so that a task that would wait for itself is
    * refused. From the first `run` on Node.js then tracks contexts, which slows down promises before Node.js 24. Default
    * true.
@@ -73,6 +80,7 @@ export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
     renewInWorker: flag,
     maxMainThreadBlock: duration,
     trackTasks: flag,
+    releaseOnCrash: flag,
   },
 });
 
@@ -111,24 +119,27 @@ export async function connect(options: ConnectOptions): Promise<RemoraClient> {
     ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
   };
   if (options.journal !== undefined) await warnOfLooseMode(resolve(options.journal), 'the journal', ports.logger);
-  const backgroundRenewer = options.renewInWorker
-    ? { backgroundRenewer: renewalThread({ ...options, tls: endpoints.tls }, ports) }
-    : {};
+  const thread =
+    options.renewInWorker || options.releaseOnCrash ? threadOf({ ...options, tls: endpoints.tls }, ports) : {};
   return RemoraClient.open(
-    { ...ports, ...backgroundRenewer },
+    { ...ports, ...thread },
     { ...options, attributes: { host: hostname(), pid: String(process.pid), ...options.attributes } },
   );
 }
 
-function renewalThread(options: ConnectOptions, ports: ClientPorts): BackgroundRenewerClient {
+function threadOf(options: ConnectOptions, ports: ClientPorts): Pick<ClientPorts, 'backgroundRenewer' | 'crash'> {
   const settings = {
     tls: cloneable(options.tls),
     endpoints: endpointsOf(options),
     credentials: forThread(credentialsOf(options)),
     requestBytesMax: options.requestBytesMax ?? PIPE_REQUEST_BYTES_MAX,
     blockMaxMs: durationMs(options.maxMainThreadBlock ?? 30_000, 'maxMainThreadBlock'),
+    releaseOnCrash: options.releaseOnCrash === true,
   };
-  return new BackgroundRenewerClient(startRenewalThread(settings, ports));
+  const thread = startRenewalThread(settings, ports);
+  const backgroundRenewer = new BackgroundRenewerClient(thread, options.renewInWorker === true);
+  if (!options.releaseOnCrash) return { backgroundRenewer };
+  return { backgroundRenewer, crash: processCrashRegistry().hooksOf(thread.revoke) };
 }
 
 /** A function cannot be passed to another thread, which then uses the tokens that this thread obtains. */
@@ -145,7 +156,7 @@ function cloneable(tls: TlsOptions | undefined): TlsOptions | undefined {
   } catch (cause) {
     throw new ServiceError(
       'INVALID_ARGUMENT',
-      'renewInWorker: the option tls contains a function or a context, which cannot be passed to the renewal thread; ' +
+      'renewInWorker, releaseOnCrash: the option tls contains a function or a context, which cannot be passed to the renewal thread; ' +
         'give certificates and keys as text or bytes',
       { cause },
     );
