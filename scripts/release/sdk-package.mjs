@@ -2,8 +2,8 @@
 //
 // P1. Three entries, `remora`, `remora/admin` and `remora/metrics`, each for `import` and for `require`. All that they
 //     need is in the package: it depends on no other, neither of this workspace nor of others. What two entries need is
-//     in files that both load, so that an error of one is an instance of the other's class. The program of the thread that renews
-//     sessions stands beside them, where both look for it.
+//     in files that both load, so that an error of one is an instance of the other's class. The program of the thread
+//     that renews sessions stands beside them, where both look for it.
 // P2. Types are the compiler's, of everything that is in the package, once for each of the two kinds: TypeScript takes
 //     a declaration for what the package next to it says that it is.
 // P3. Its documents link to nothing that is not in it (documents.mjs).

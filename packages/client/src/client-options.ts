@@ -1,12 +1,12 @@
 /** What `connect` and `RemoraClient.session` may be asked for, and what follows from it. */
 import { ServiceError } from '@remora/base';
 import { PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
-import type { Tracer } from './lock/tracing.ts';
+import type { ClientMetrics } from './observe/client-metrics.ts';
+import type { Tracer } from './observe/tracing.ts';
 import { type Duration, durationMs, requestMsOf, ttlMsOf } from './options/duration.ts';
 import { attributes, callback, checkedByCall, count, duration, flag, object, ttl } from './options/option-kinds.ts';
 import { type ChecksOf, optionSet, requireAttributes, shown } from './options/options.ts';
 import type { HealthCheck } from './session/health.ts';
-import type { ClientMetrics } from './transport/client-metrics.ts';
 import { CREDENTIAL_CHECKS, type CredentialOptions, type Credentials, credentialsOf } from './transport/credentials.ts';
 import { type RetryOptions, type RetryPolicy, retryPolicy } from './transport/retry.ts';
 
@@ -28,9 +28,9 @@ export interface ClientOptions extends CredentialOptions {
   /** How failed requests are retried within their time-out. */
   readonly retry?: RetryOptions | undefined;
   /**
-   * Do not wait for a gateway: `connect` returns at once, and the client looks for the cluster in the background, for as
-   * long as it takes (`ready`). Until then requests behave as during an outage: each ends by its own time-out. Default
-   * false.
+   * Do not wait for a gateway: `connect` returns at once, and the client looks for the cluster in the background, for
+   * as long as it takes (`ready`). Until then requests behave as during an outage: each ends by its own time-out.
+   * Default false.
    */
   readonly lazy?: boolean | undefined;
   /**

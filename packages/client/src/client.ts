@@ -18,7 +18,7 @@ import type { LockDeps } from './lock/lock-deps.ts';
 import { type LockOptions, lockAs, lockIdOf, type NamespaceOptions } from './lock/lock-name.ts';
 import { LockSet } from './lock/lock-set.ts';
 import { Locks } from './lock/locks.ts';
-import { Tracing } from './lock/tracing.ts';
+import { Tracing } from './observe/tracing.ts';
 import { type Duration, ttlMsOf } from './options/duration.ts';
 import { checkOptions } from './options/options.ts';
 import type { ClientPorts } from './ports.ts';
@@ -223,8 +223,9 @@ export class RemoraClient implements AsyncDisposable {
   }
 
   /**
-   * Runs `work` at each multiple of `interval` since 1970 (`'5m'`: at 12:00, 12:05, …), in one of all the processes that
-   * call this with the same name. A tick is started at most once. If its process dies, or `work` fails, it is lost.
+   * Runs `work` at each multiple of `interval` since 1970 (`'5m'`: at 12:00, 12:05, …), in one of all the processes
+   * that call this with the same name. A tick is started at most once. If its process dies or its work fails, it is
+   * lost.
    * Ends with `release` of what is returned, or with the client.
    *
    * @throws ServiceError INVALID_ARGUMENT for an interval below 1 s or above 365 days.

@@ -86,9 +86,10 @@ export {
 } from './lock/locks.ts';
 export type { RevocationOutcome, RevocationRequest, RevokeListener, RevokeOptions } from './lock/revoke.ts';
 export type { RunArguments, Work } from './lock/run-with-lock.ts';
-export type { Tracer, TracerSpan } from './lock/tracing.ts';
 export { type ConnectOptions, connect } from './node/connect.ts';
 export type { TlsOptions } from './node/tls-files.ts';
+export type { ClientMetrics, CounterName, HistogramName, MetricLabels } from './observe/client-metrics.ts';
+export type { Tracer, TracerSpan } from './observe/tracing.ts';
 export type { Duration } from './options/duration.ts';
 export type {
   AcknowledgedBeat,
@@ -132,7 +133,6 @@ export {
   type SessionListOptions,
   Sessions,
 } from './session/sessions.ts';
-export type { ClientMetrics, CounterName, HistogramName, MetricLabels } from './transport/client-metrics.ts';
 export type { CredentialOptions, TokenOption } from './transport/credentials.ts';
 export type { KnownToken } from './transport/log-ins.ts';
 export type { RetryOptions } from './transport/retry.ts';

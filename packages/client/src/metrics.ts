@@ -5,7 +5,7 @@ import {
   type CounterName,
   type HistogramName,
   type MetricName,
-} from './transport/client-metrics.ts';
+} from './observe/client-metrics.ts';
 
 export {
   CLIENT_METRICS,
@@ -14,7 +14,7 @@ export {
   type HistogramName,
   type MetricLabels,
   type MetricName,
-} from './transport/client-metrics.ts';
+} from './observe/client-metrics.ts';
 
 /** From a request on a fast network to a long wait for a lock, in seconds. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600];

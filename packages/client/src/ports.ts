@@ -18,7 +18,7 @@ export interface ClientPorts {
   readonly mayLogInAt?: ((address: string) => boolean) | undefined;
   /** Absent: when the process exits, what the client holds is left to the TTL of its sessions. */
   readonly exit?: ExitHooks;
-  /** Absent: when the process dies of an uncaught exception, what the client holds is left to the TTL of its sessions. */
+  /** Absent: when the process dies of an exception, what the client holds is left to the TTL of its sessions. */
   readonly crash?: CrashHooks;
   /** Absent: when the process dies, what the client holds is left to the TTL of its sessions. */
   readonly journal?: JournalPorts;

@@ -254,8 +254,8 @@ export class Kv {
   }
 
   /**
-   * A local copy of the selected keys, kept up to date by a watch: reading it sends nothing. It is as of its `revision`,
-   * which may be behind the cluster's.
+   * A local copy of the selected keys, kept up to date by a watch: reading it sends nothing. It is as of its
+   * `revision`, which may be behind the cluster's.
    *
    * ```ts
    * const config = remora.kv.mirror({ prefix: 'config/' });

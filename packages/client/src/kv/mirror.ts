@@ -42,7 +42,7 @@ export interface MirrorSource {
   readonly list: () => Listing<KvPair, KvPage>;
 }
 
-/** A local copy of keys, kept up to date by a watch. Made by `Kv.mirror`. End it with `close`, or with `await using`. */
+/** A local copy of keys, kept up to date by a watch; made by `Kv.mirror`. End it with `close` or `await using`. */
 export class KvMirror implements AsyncDisposable {
   readonly #source: MirrorSource;
   readonly #keysMax: number;

@@ -1,9 +1,9 @@
 import type { LockId, SessionRef } from '@remora/lock';
+import type { Tracing } from '../observe/tracing.ts';
 import type { Session } from '../session/session.ts';
 import type { SessionTerms } from '../session/session-pace.ts';
 import type { Requester } from '../transport/requester.ts';
 import type { GrantWatches } from './grant-watch.ts';
-import type { Tracing } from './tracing.ts';
 
 /** What locks need of their client. */
 export interface LockDeps {

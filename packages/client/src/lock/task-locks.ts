@@ -15,7 +15,7 @@ import { lockText } from './acquire-errors.ts';
 import type { HeldLock } from './held-lock.ts';
 
 /** What a task holds, and the task that it is a part of. */
-export interface TaskHolds {
+interface TaskHolds {
   readonly requester: Requester;
   readonly locks: readonly HeldLock[];
   readonly outer: TaskHolds | undefined;

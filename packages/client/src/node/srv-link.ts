@@ -18,7 +18,7 @@ export interface SrvRecord {
   readonly weight: number;
 }
 
-export type SrvLookup = (name: string) => Promise<readonly SrvRecord[]>;
+type SrvLookup = (name: string) => Promise<readonly SrvRecord[]>;
 
 export interface SrvPorts {
   readonly random: Pick<Random, 'int'>;

@@ -3,7 +3,7 @@ import type { TaskContext } from '../ports.ts';
 
 let storage: AsyncLocalStorage<unknown> | undefined;
 
-/** One for all clients of the process. Node.js tracks contexts, which costs every promise something, from the first `run`. */
+/** One for all clients of the process. Every promise pays for it from the first `run` on. */
 export const taskContext: TaskContext = {
   holds: () => storage?.getStore(),
   run(holds, work) {

@@ -1,9 +1,9 @@
 /**
  * Work at regular times, once for all processes.
  *
- * EV1. A tick is a multiple of the interval since 1970, by wall clocks. A process starts a tick only after it has claimed
- *      it: it writes the tick's time into a key, which must have had an earlier one. So a tick is started at most once,
- *      whatever clocks and messages do.
+ * EV1. A tick is a multiple of the interval since 1970, by wall clocks. A process starts a tick only after it has
+ *      claimed it: it writes the tick's time into a key, which must have had an earlier one. So a tick is started at
+ *      most once, whatever clocks and messages do.
  * EV2. A claim has a token of its own. If its answer is lost, the key tells whether it is the process's own claim; it
  *      is started then, and no other process starts it.
  * EV3. A claimed tick is never given back: if its process dies or its work fails, the tick is lost. Ticks that nobody

@@ -23,8 +23,8 @@ export type ClientListener = (event: ClientEvent) => void;
 const NAMES: readonly ClientEventName[] = ['suspended', 'resumed', 'lost'];
 
 /**
- * CE1. The events of one session come in order: `suspended` and `resumed` by turns, and `lost` last, once. A session that
- *      is closed has no further events.
+ * CE1. The events of one session come in order: `suspended` and `resumed` by turns, and `lost` last, once. A session
+ *      that is closed has no further events.
  * CE2. A listener that throws harms nobody: its error is logged.
  */
 export class ClientEvents {

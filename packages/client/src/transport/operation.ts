@@ -15,9 +15,9 @@ import {
   type QueryResult,
   type ReconnectingChannel,
 } from '@remora/protocol';
+import type { ClientMetrics } from '../observe/client-metrics.ts';
 import type { ClientPorts } from '../ports.ts';
 import { onAbort } from './abort.ts';
-import type { ClientMetrics } from './client-metrics.ts';
 import type { Gateways } from './gateways.ts';
 import { clientClosed, isNoAnswer } from './request-errors.ts';
 import { pauseCeilingMs, type RetryPolicy } from './retry.ts';

@@ -11,8 +11,8 @@ import {
   type Query,
   type QueryResult,
 } from '@remora/protocol';
+import { type ClientMetrics, safeMetrics } from '../observe/client-metrics.ts';
 import type { ClientPorts } from '../ports.ts';
-import { type ClientMetrics, safeMetrics } from './client-metrics.ts';
 import type { Credentials } from './credentials.ts';
 import { Discovery } from './discovery.ts';
 import { type GatewayOptions, Gateways } from './gateways.ts';

@@ -1,7 +1,7 @@
 import { type Clock, type ServiceError, toServiceError } from '@remora/base';
 import type { AcquireAs, HoldMode, LockId } from '@remora/lock';
-import type { ClientMetrics, HistogramName, MetricLabels } from '../transport/client-metrics.ts';
-import type { AcquireStats } from './acquire.ts';
+import type { AcquireStats } from '../lock/acquire.ts';
+import type { ClientMetrics, HistogramName, MetricLabels } from './client-metrics.ts';
 
 type Attributes = Record<string, string | number>;
 
