@@ -18,7 +18,7 @@ import { CLIENT_CHECKS, type ClientOptions, endpointsOf } from '../client-option
 import { type Duration, durationMs } from '../options/duration.ts';
 import { duration, flag, object, text } from '../options/option-kinds.ts';
 import { checkOptions, optionSet } from '../options/options.ts';
-import type { ClientPorts, JournalPorts } from '../ports.ts';
+import type { ClientPorts, JournalPorts, Liveness } from '../ports.ts';
 import { BackgroundRenewerClient } from '../session/background-renewer-client.ts';
 import { type Credentials, credentialsOf } from '../transport/credentials.ts';
 import { processCrashRegistry } from './crash-hooks.ts';
@@ -119,15 +119,32 @@ export async function connect(options: ConnectOptions): Promise<RemoraClient> {
     ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
   };
   if (options.journal !== undefined) await warnOfLooseMode(resolve(options.journal), 'the journal', ports.logger);
-  const thread =
-    options.renewInWorker || options.releaseOnCrash ? threadOf({ ...options, tls: endpoints.tls }, ports) : {};
-  return RemoraClient.open(
-    { ...ports, ...thread },
+  const thread = wantsThread(options) ? threadOf({ ...options, tls: endpoints.tls }, ports) : undefined;
+  const client = await RemoraClient.open(
+    { ...ports, ...thread?.ports },
     { ...options, attributes: { host: hostname(), pid: String(process.pid), ...options.attributes } },
   );
+  // What is acquired from now on can be given back. A lazy client acquires nothing before its cluster is there.
+  if (options.releaseOnCrash && !options.lazy) await awaited(thread?.ready, ports.liveness);
+  return client;
 }
 
-function threadOf(options: ConnectOptions, ports: ClientPorts): Pick<ClientPorts, 'backgroundRenewer' | 'crash'> {
+function wantsThread({ renewInWorker, releaseOnCrash }: ConnectOptions): boolean {
+  return renewInWorker === true || releaseOnCrash === true;
+}
+
+async function awaited(ready: Promise<void> | undefined, liveness: Liveness): Promise<void> {
+  liveness.hold();
+  await ready;
+  liveness.release();
+}
+
+interface ClientThread {
+  readonly ports: Pick<ClientPorts, 'backgroundRenewer' | 'crash'>;
+  readonly ready: Promise<void>;
+}
+
+function threadOf(options: ConnectOptions, ports: ClientPorts): ClientThread {
   const settings = {
     tls: cloneable(options.tls),
     endpoints: endpointsOf(options),
@@ -138,8 +155,9 @@ function threadOf(options: ConnectOptions, ports: ClientPorts): Pick<ClientPorts
   };
   const thread = startRenewalThread(settings, ports);
   const backgroundRenewer = new BackgroundRenewerClient(thread, options.renewInWorker === true);
-  if (!options.releaseOnCrash) return { backgroundRenewer };
-  return { backgroundRenewer, crash: processCrashRegistry().hooksOf(thread.revoke) };
+  const { ready } = thread;
+  if (!options.releaseOnCrash) return { ports: { backgroundRenewer }, ready };
+  return { ports: { backgroundRenewer, crash: processCrashRegistry().hooksOf(thread.revoke) }, ready };
 }
 
 /** A function cannot be passed to another thread, which then uses the tokens that this thread obtains. */

@@ -14,6 +14,8 @@ const WORKER = './renewal-worker.js';
 /** The thread, which also revokes sessions while this one stands still. */
 export interface RenewalThread extends BackgroundRenewerLine {
   readonly revoke: BeginRevoking;
+  /** Resolves once the thread is prepared to revoke, if it has to be, or has failed. Does not keep the process alive. */
+  readonly ready: Promise<void>;
 }
 
 /** Starts a thread that renews sessions while this one is blocked. The thread does not keep the process alive. */
@@ -31,6 +33,10 @@ export function startRenewalThread(
   });
   worker.unref();
   line.unref();
+  const ready = new Promise<void>((resolve) => {
+    worker.once('message', () => resolve());
+    worker.once('exit', () => resolve());
+  });
   worker.once('error', (error) => {
     clearInterval(alive);
     logger.error({ error: String(error) }, 'the renewal thread failed; the main thread renews sessions alone');
@@ -38,6 +44,7 @@ export function startRenewalThread(
   const alive = setInterval(() => line.postMessage({ type: 'alive', atMs: clock.monotonicMs() }), ALIVE_INTERVAL_MS);
   alive.unref();
   return {
+    ready,
     revoke: (sessions, done) => line.postMessage({ type: 'revoke', sessions, done } satisfies RevokeRequest),
     send: (request) => line.postMessage(request),
     receive: () => receiveMessageOnPort(line)?.message as BackgroundRenewerReport | undefined,

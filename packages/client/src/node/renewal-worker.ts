@@ -1,5 +1,5 @@
 // The program of the thread that renews sessions while the main thread is blocked; renewal-thread.ts starts it.
-import { type MessagePort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { type Clock, nodeClock, nodeRandom, silentLogger } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
 import { dialPipe } from '@remora/protocol';
@@ -86,7 +86,8 @@ function backgroundRenewer({
   });
   if (!releaseOnCrash) return;
   // Opens a connection, and learns the time that a command needs: there is none to lose later.
-  requester.query({ type: 'status' }, { timeoutMs: WARM_UP_MS }).catch(() => {});
+  const told = (): void => parentPort?.postMessage('ready');
+  requester.query({ type: 'status' }, { timeoutMs: WARM_UP_MS }).then(told, told);
 }
 
 backgroundRenewer(workerData);
