@@ -14,7 +14,7 @@ const WORKER = './renewal-worker.js';
 /** The thread, which also revokes sessions while this one stands still. */
 export interface RenewalThread extends BackgroundRenewerLine {
   readonly revoke: BeginRevoking;
-  /** Resolves once the thread is prepared to revoke, if it has to be, or has failed. Does not keep the process alive. */
+  /** Resolves once the thread is prepared to revoke, or has failed. Does not keep the process alive. */
   readonly ready: Promise<void>;
 }
 
