@@ -75,7 +75,7 @@ async function compareAndTakeOne(kv, stock) {
     const left = Number(found.value.toString());
     if (left <= 0) return false;
     const { succeeded } = await kv.txn({
-      compare: [{ key: stock, target: 'mod', is: '=', than: found.modRevision }],
+      compare: [{ key: stock, target: 'modRevision', is: '=', than: found.modRevision }],
       success: [{ put: stock, value: String(left - 1) }],
     });
     if (succeeded) return true;

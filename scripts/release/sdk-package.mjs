@@ -1,9 +1,9 @@
 // The package `remora`: the SDK. `node scripts/release/sdk-package.mjs [directory]` makes it alone, from what is built.
 //
-// P1. The entries `remora`, `remora/admin`, `remora/redlock` and `remora/migrate`, each for `import` and for `require`.
-//     All that they need is in the package: it depends on no other, neither of this workspace nor of others. What
-//     several entries need is in files that all of them load, so that an error of one is an instance of the other's
-//     class. The program of the thread that renews sessions stands beside them, where they look for it.
+// P1. The entries `remora`, `remora/admin`, `remora/metrics`, `remora/redlock` and `remora/migrate`, each for `import`
+//     and for `require`. All that they need is in the package: it depends on no other, neither of this workspace nor of
+//     others. What several entries need is in files that all of them load, so that an error of one is an instance of
+//     the other's class. The program of the thread that renews sessions stands beside them, where they look for it.
 // P2. Types are the compiler's, of everything that is in the package, once for each of the two kinds: TypeScript takes
 //     a declaration for what the package next to it says that it is.
 // P3. Its documents link to nothing that is not in it (documents.mjs).
@@ -22,11 +22,11 @@ const SDK = 'packages/client';
 /** What is compiled into each file, without its ending. */
 const ENTRIES = {
   ...{ index: 'dist/index.js', admin: 'dist/admin.js', redlock: 'dist/redlock.js' },
-  migrate: 'dist/migrate.js',
+  ...{ metrics: 'dist/metrics.js', migrate: 'dist/migrate.js' },
   'renewal-worker': 'dist/node/renewal-worker.js',
 };
 /** The entries besides `remora` itself. */
-const FURTHER = ['admin', 'redlock', 'migrate'];
+const FURTHER = ['admin', 'metrics', 'redlock', 'migrate'];
 /** Documents of ours, and what they are called in the package. */
 const DOCUMENTS = new Map([
   ['reference/sdk.md', 'README.md'],

@@ -29,9 +29,8 @@ const LATER_TYPES = [
 
 /** Writes all declarations for one kind of modules, `esm` or `cjs`. */
 export function writeTypes(directory, format) {
-  const found = new Set(
-    ['index.d.ts', 'admin.d.ts', 'redlock.d.ts', 'migrate.d.ts'].map((name) => join(root, SDK, 'dist', name)),
-  );
+  const entries = ['index.d.ts', 'admin.d.ts', 'metrics.d.ts', 'redlock.d.ts', 'migrate.d.ts'];
+  const found = new Set(entries.map((name) => join(root, SDK, 'dist', name)));
   for (const file of found) {
     const pathTo = (target) => {
       found.add(target);

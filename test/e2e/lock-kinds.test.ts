@@ -400,8 +400,8 @@ describe('sessions', () => {
       .acquire()
       .catch((error) => error);
     await waiters(`${name}/2`, 1);
-    const { sessions, next } = await client.sessions.list({ attributes: { group } });
-    expect([sessions.map(({ id }) => id), next]).toEqual([[session.lease], undefined]);
+    const { items, cursor } = await client.sessions.list({ attributes: { group } }).page();
+    expect([items.map(({ id }) => id), cursor]).toEqual([[session.lease], undefined]);
     const shown = await client.sessions.show(session.lease);
     expect(shown).toMatchObject({ ttlMs: 30_000, attributes: { group, host: expect.any(String) }, more: false });
     expect(shown?.locks).toMatchObject([
@@ -498,7 +498,7 @@ test('the command line stands in an election and observes it; the leader can be 
     expect(observing.out.split('\n').map((line) => line.split(/ {2}/).at(-1))).toEqual([
       ...['no leader', 'host-7', 'sdk', 'sdk, at work', ''],
     ]);
-    await leadership.resign();
+    await leadership.release();
   } finally {
     await command.endAll();
   }

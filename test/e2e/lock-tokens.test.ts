@@ -174,7 +174,12 @@ test('keys, the log of the node, and other clients of the SDK', async () => {
     .lock('held')
     .acquire({ wait: 0 })
     .catch((error: unknown) => error);
-  const seen = [await other.locks.show('held'), await other.locks.list({ prefix: '' }), refused, String(refused)];
+  const seen = [
+    await other.locks.show('held'),
+    await other.locks.list({ prefix: '' }).toArray(),
+    refused,
+    String(refused),
+  ];
   expectNoSecret('SDK', text(seen));
   expectNoSecret('log', cluster.node(1).log());
 });

@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { nodeClock } from '@remora/base';
 import { build as bundle } from 'esbuild';
+import { connect } from 'remora';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { codeBlocks } from '../../packages/cli/test/docs/markdown.ts';
 import { readPage, shelfPages } from '../../packages/cli/test/docs/pages.ts';
@@ -98,9 +99,53 @@ describe.each([
   });
 });
 
+/** Holds two locks, one of them by a lease of its own, and throws where nobody catches it. */
+const CRASH = `
+import { connect } from 'remora';
+const [, , endpoints, name, releaseOnCrash, handled] = process.argv;
+const client = await connect({ endpoints, releaseOnCrash: releaseOnCrash === 'true' });
+const held = await client.lock(name + '/a').acquire();
+await client.lock(name + '/b').acquire({ ttl: '1m' });
+setTimeout(() => console.log('another task works on'), 50);
+if (handled === 'true') process.on('uncaughtException', () => setTimeout(() => (console.log(held.state), process.exit(3)), 100));
+const end = Date.now() + 40;
+setTimeout(() => {
+  while (Date.now() < end + 40); // The other task is due by now.
+  throw new Error('boom');
+}, 20);
+`;
+
+describe('a program that dies of an uncaught exception', () => {
+  async function crash(name: string, ...args: readonly string[]) {
+    const child = spawn(process.execPath, [write('crash.mjs', CRASH), gateway.address, name, ...args], { cwd: dir });
+    let [out, err] = ['', ''];
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk));
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk));
+    const code = await new Promise((resolve) => child.once('close', resolve));
+    const client = await connect({ endpoints: gateway.address });
+    const left = await client.locks.list({ prefix: `${name}/` }).toArray();
+    await client.close();
+    return { out, code, says: /Error: boom/.test(err), left: left.map((lock) => String(lock.lock.name)) };
+  }
+
+  test('leaves its locks to their TTL', async () => {
+    expect(await crash('plain', 'false')).toEqual({ out: '', code: 1, says: true, left: ['plain/a', 'plain/b'] });
+  });
+
+  test('gives them back first with `releaseOnCrash`, and dies as it would have died', async () => {
+    expect(await crash('released', 'true')).toEqual({ out: '', code: 1, says: true, left: [] });
+  });
+
+  test('keeps them if it handles the exception and goes on', async () => {
+    const { out, code, left } = await crash('handled', 'true', 'true');
+    expect([out.split('\n').includes('active'), code, left]).toEqual([true, 3, ['handled/a', 'handled/b']]);
+  });
+});
+
 test.each([
   { entry: 'remora', has: 'RemoraError' },
   { entry: 'remora/admin', has: 'RemoraError' },
+  { entry: 'remora/metrics', has: 'prometheusMetrics' },
   { entry: 'remora/redlock', has: 'default' },
   { entry: 'remora/migrate', has: 'BothLocks' },
 ])('what $entry publishes is what its sources export', async ({ entry, has }) => {
@@ -208,6 +253,7 @@ describe('its size', () => {
     { row: 'tarball', bytes: async () => statSync(tarball).size },
     { row: 'installed', bytes: async () => fileBytes(installed()) },
     { row: '`remora`, bundled', bytes: async () => gzipSync((await bundled('remora')).text).length },
+    { row: '`remora/metrics`, bundled', bytes: async () => gzipSync((await bundled('remora/metrics')).text).length },
     { row: '`remora/admin`, bundled', bytes: async () => gzipSync((await bundled('remora/admin')).text).length },
     { row: '`remora/migrate`, bundled', bytes: async () => gzipSync((await bundled('remora/migrate')).text).length },
     { row: '`remora/redlock`, bundled', bytes: async () => gzipSync((await bundled('remora/redlock')).text).length },
@@ -306,8 +352,8 @@ import type { RemoraClient } from 'remora';${REDLOCK_TYPED}`,
     ),
     write('required.cts', `import remora = require('remora');\nexport const { connect }: typeof remora = remora;\n`),
   ];
-  const ambient = `import type * as sdk from 'remora';
-declare global { const remora: sdk.RemoraClient; const connect: typeof sdk.connect; const endpoints: string[]; }\n`;
+  const ambient = `import type * as sdk from 'remora'; import type * as metrics from 'remora/metrics';
+declare global { const meter: metrics.OpenTelemetryMeter; const promClient: metrics.PromClient<unknown>; const remora: sdk.RemoraClient; const connect: typeof sdk.connect; const endpoints: string[]; }\n`;
   const examples = shelfPages().flatMap((page) => {
     const blocks = codeBlocks(readPage(page)).filter(({ language }) => language === 'ts');
     const name = page.replace(/\W/g, '-');

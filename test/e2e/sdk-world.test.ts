@@ -484,7 +484,7 @@ describe('elections', () => {
     await world.run(20);
     await world.until(one.proclaim('a2'));
     expect(text(await world.until(third.election('e').leader()))).toBe('a2');
-    await world.until(one.resign());
+    await world.until(one.release());
     const two = await world.until(standing);
     expect(two.version).toBeGreaterThan(one.version);
     await world.until(second.close());
@@ -514,7 +514,7 @@ describe('elections', () => {
     const resumed = heir.election('e').resume(handle, { value: 'a again' });
     await world.run(50);
     expect(text(await world.until(heir.election('e').leader()))).toBe('b');
-    await world.until(led.resign());
+    await world.until(led.release());
     await world.until(resumed);
     expect(text(await world.until(heir.election('e').leader()))).toBe('a again');
     await world.until(Promise.all([dead.close(), heir.close(), other.close()]));
@@ -533,7 +533,7 @@ describe('elections', () => {
     await world.run(20_000);
     expect(await world.until(after.check())).toBe(true);
     await world.until(after.proclaim('b'));
-    await world.until(after.resign());
+    await world.until(after.release());
     expect(await world.until(heir.election('e').leader())).toBeUndefined();
     await world.until(heir.close());
     expect(await codeOf(world.until(late.election('e').resume(handle)))).toBe('SESSION_EXPIRED');

@@ -50,7 +50,7 @@ describe('keys and values', () => {
     const key = unique('create');
     const create = (by: RemoraClient, value: string) =>
       by.kv.txn({
-        compare: [{ key, target: 'create', is: '=', than: 0 }],
+        compare: [{ key, target: 'createRevision', is: '=', than: 0 }],
         success: [{ put: key, value }],
         failure: [{ get: key }],
       });

@@ -110,7 +110,7 @@ describe('what is no argument', () => {
       () => client.lock('held').revoke({ by: forgotToCall, wait: 0 }),
       () => client.locks.forceRelease('held', { reason: forgotToCall }),
       () => client.kv.compact(untyped(Symbol('revision'))),
-      () => client.sessions.list({ limit: untyped(() => 5) }),
+      () => client.sessions.list({ pageSize: untyped(() => 5) }).page(),
       () => held.acquire({ depthMax: untyped(5n) }),
       () => client.kv.watch('k', { startRevision: untyped(() => 5) }).next(),
     ];
@@ -179,7 +179,7 @@ describe('numbers out of their bounds, and text that is none, are refused by nam
       'depthMax: expected a whole number from 1 to 1000000, got 0',
       (c) => c.lock('l').acquire({ token: 't', depthMax: 0 }),
     ],
-    ['limit: expected a whole number from 1 to 1000, got -5', (c) => c.locks.list({ limit: -5 })],
+    ['pageSize: expected a whole number from 1 to 1000, got -5', async (c) => c.locks.list({ pageSize: -5 })],
     [`${version} '7'`, (c) => c.fence.check('l', untyped('7'))],
     [`ttl: expected at least 100 ms, got 5${seconds}`, (c) => c.session({ ttl: 5 })],
     [`ttl: expected at least 100 ms, got 30${seconds}`, (c) => c.lock('l').acquire({ ttl: 30 })],
@@ -229,11 +229,11 @@ describe('a name that a call does not take is refused: a misspelt fence would be
     ],
     [
       'a comparison has no option thann; did you mean than?',
-      (c) => c.kv.txn({ compare: [untyped({ key: 'k', target: 'mod', is: '=', thann: 1 })] }),
+      (c) => c.kv.txn({ compare: [untyped({ key: 'k', target: 'modRevision', is: '=', thann: 1 })] }),
     ],
     [
       "is: expected one of =, >, <, !=, got '=='",
-      (c) => c.kv.txn({ compare: [{ key: 'k', target: 'mod', is: untyped('=='), than: 1 }] }),
+      (c) => c.kv.txn({ compare: [{ key: 'k', target: 'modRevision', is: untyped('=='), than: 1 }] }),
     ],
     ['get has no option revison; did you mean revision?', (c) => c.kv.get('k', t({ revison: 1 }))],
     ['delete has no option prefx', (c) => c.kv.delete('k', t({ prefx: true }))],
@@ -274,7 +274,7 @@ describe('a name that a call does not take is refused: a misspelt fence would be
     ['check: expected a function, got', (c) => c.session({ health: { check: untyped('true') } })],
     ['revoke has no option wiat; did you mean wait?', (c) => c.lock('n').revoke(t({ wiat: 1 }))],
     ['forceRelease has no option reson; did you mean reason?', (c) => c.locks.forceRelease('n', t({ reson: 'x' }))],
-    ['list of locks has no option prfix; did you mean prefix?', (c) => c.locks.list(t({ prfix: 'x' }))],
+    ['list of locks has no option prfix; did you mean prefix?', async (c) => c.locks.list(t({ prfix: 'x' }))],
     ['events of a lock has no option sgnal; did you mean signal?', (c) => c.lock('n').events(t({ sgnal: 1 }))],
     ['guard has no option x', (c) => c.fence.guard(t({ x: 1 }))],
     [
@@ -293,7 +293,7 @@ describe('a name that a call does not take is refused: a misspelt fence would be
     const refusal = { code: 'INVALID_ARGUMENT', message: expect.stringContaining(message) };
     await expect(world.until(called)).rejects.toMatchObject(refusal);
     expect((await world.until(client.kv.range({ prefix: '' }))).count).toBe(0);
-    expect((await world.until(client.locks.list())).locks).toEqual([]);
+    expect(await world.until(client.locks.list().toArray())).toEqual([]);
     await world.until(client.close());
   });
 
@@ -311,7 +311,7 @@ test('a session is shown by its id as people are shown it', async () => {
   const world = new World();
   const client = await world.client();
   await world.until(client.session());
-  const [{ id } = { id: 0n }] = (await world.until(client.sessions.list())).sessions;
+  const [{ id } = { id: 0n }] = await world.until(client.sessions.list().toArray());
   expect((await world.until(client.sessions.show(id.toString(16))))?.id).toBe(id);
   await world.until(client.sessions.close(id.toString(16)));
   expect(await world.until(client.sessions.show(id))).toBeUndefined();
@@ -343,7 +343,7 @@ test('an option that is there and undefined is as one that is not', async () => 
   const held = await world.until(
     client.lock('l', { namespace: none }).acquire({ wait: none, signal: none, ...lease, ...rest }),
   );
-  expect((await world.until(client.locks.list({ prefix: none, after: none, limit: none }))).locks).toHaveLength(1);
+  expect(await world.until(client.locks.list({ prefix: none, pageSize: none }).toArray())).toHaveLength(1);
   await world.until(held.acquire({ depthMax: none, signal: none }));
   await world.until(client.kv.put('k', 'v', { timeout: none, signal: none, fence: none, lease: none, prevKv: none }));
   const range = { limit: none, keysOnly: none, countOnly: none, sort: none, revision: none, serializable: none };

@@ -208,7 +208,7 @@ describe('nothing is taken', () => {
     await world.run(1_000);
     expect([resumed.state, resumed.version, world.backend.sessions]).toEqual(['active', first.version, 1]);
     expect(await files()).toHaveLength(1);
-    await world.until(resumed.resign());
+    await world.until(resumed.release());
     await world.run(100);
     expect([await files(), world.backend.sessions]).toEqual([[], 0]);
   });

@@ -92,7 +92,7 @@ describe('several locks', () => {
     expect(all.remainingMs).toBeGreaterThan(0);
     expect(await world.until(client.lockAll(['c', 'a']).tryAcquire())).toBeUndefined();
     await world.until(all.release());
-    expect([all.state, (await world.until(client.locks.list())).locks]).toEqual(['released', []]);
+    expect([all.state, await world.until(client.locks.list().toArray())]).toEqual(['released', []]);
     expect(() => all.throwIfLost()).toThrow(expect.objectContaining({ code: 'LOCK_NOT_HELD' }));
   });
 
@@ -110,7 +110,7 @@ describe('several locks', () => {
     abort();
     expect(await world.until(codeOf(aborted))).toBe('CANCELED');
     await world.run(50);
-    const { locks } = await world.until(client.locks.list());
+    const locks = await world.until(client.locks.list().toArray());
     expect(locks.map(({ lock, waiterCount }) => [Buffer.from(lock.name).toString(), waiterCount])).toEqual([['b', 0]]);
   });
 
@@ -134,7 +134,7 @@ describe('several locks', () => {
     await world.until(held.release());
     expect(await world.until(waiting)).toBe('LOCK_NOT_HELD');
     await world.run(50);
-    expect((await world.until(client.locks.list())).locks).toEqual([]);
+    expect(await world.until(client.locks.list().toArray())).toEqual([]);
   });
 
   test('have one signal, which aborts when any of them is lost; the others are released all the same', async () => {
@@ -146,7 +146,7 @@ describe('several locks', () => {
     expect([signal.aborted, all.state, await world.until(all.check())]).toEqual([true, 'lost', false]);
     expect(signal.reason).toMatchObject({ code: 'LOCK_NOT_HELD' });
     await world.until(all[Symbol.asyncDispose]());
-    expect((await world.until(client.locks.list())).locks).toEqual([]);
+    expect(await world.until(client.locks.list().toArray())).toEqual([]);
   });
 
   test('are not told as held when their session has ended here before the answer came', async () => {
@@ -165,7 +165,7 @@ describe('several locks', () => {
     const choices: readonly LockChoice[] = ['a', { semaphore: 's', capacity: 2, permits: 2 }];
     const done = await world.until(session.lockAll(choices).run({ wait: '1s' }, ({ versions }) => versions.length));
     expect(done).toBe(2);
-    expect((await world.until(client.locks.list())).locks).toEqual([]);
+    expect(await world.until(client.locks.list().toArray())).toEqual([]);
     const all = await world.until(session.lockAll(choices).acquire());
     await world.until(session.close());
     expect([all.state, all.signal.aborted]).toEqual(['lost', true]);

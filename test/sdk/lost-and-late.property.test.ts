@@ -201,7 +201,7 @@ class Life {
 
   async #checkNothingLeft(): Promise<void> {
     const { world } = this;
-    const { locks } = await world.until(this.#one(this.#clients).locks.list());
+    const locks = await world.until(this.#one(this.#clients).locks.list().toArray());
     const left = locks.filter(({ holderCount, waiterCount, passing }) => holderCount + waiterCount + passing > 0);
     expect(left).toEqual([]);
     for (const session of this.#sessions) await world.until(codeOf(session.close()));

@@ -189,16 +189,14 @@ async function readBack(
   const wrong: string[] = [];
   let read = 0;
   let last = '';
-  for await (const { kvs } of client.kv.pages({ prefix: PREFIX })) {
-    for (const { key, value } of kvs) {
-      const text = key.toString();
-      const i = Number(text.slice(text.lastIndexOf('/') + 1));
-      read++;
-      if (text <= last) wrong.push(`${text} comes behind ${last}`);
-      else if (!(i < values) || keyOf(i) !== text) wrong.push(`${text} was never written`);
-      else if (!value.equals(textOf(i, valueBytes))) wrong.push(`${text} has another value`);
-      last = text;
-    }
+  for await (const { key, value } of client.kv.list({ prefix: PREFIX })) {
+    const text = key.toString();
+    const i = Number(text.slice(text.lastIndexOf('/') + 1));
+    read++;
+    if (text <= last) wrong.push(`${text} comes behind ${last}`);
+    else if (!(i < values) || keyOf(i) !== text) wrong.push(`${text} was never written`);
+    else if (!value.equals(textOf(i, valueBytes))) wrong.push(`${text} has another value`);
+    last = text;
   }
   if (read !== values) wrong.push(`${read} keys instead of ${values}`);
   return { read, wrong: wrong.slice(0, WRONG_MAX) };

@@ -157,7 +157,7 @@ class MixedLoad {
     const [key, other] = [this.#key(), `soak/pair/${this.#random.int(KEYS)}`];
     const found = await kv.get(key);
     await kv.txn({
-      compare: [{ key, target: 'mod', is: '=', than: found?.modRevision ?? 0 }],
+      compare: [{ key, target: 'modRevision', is: '=', than: found?.modRevision ?? 0 }],
       success: [
         { put: key, value: this.#value() },
         { put: other, value: this.#value() },

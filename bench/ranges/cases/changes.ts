@@ -120,7 +120,7 @@ async function carryOut({ admin, cluster }: Bed, change: Change): Promise<void> 
 }
 
 async function rangesOf(admin: AdminClient): Promise<readonly [first: number, second: number]> {
-  const { ranges } = await admin.rangesFrom(Buffer.of(), 2);
+  const { items: ranges } = await admin.ranges({ pageSize: 2 }).page();
   return [ranges[0]?.id ?? 0, ranges[1]?.id ?? 0];
 }
 

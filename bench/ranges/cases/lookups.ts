@@ -44,7 +44,7 @@ async function countAll(context: CaseContext, bed: Bed, load: Writers): Promise<
   const counted: Counted[] = [];
   for (let i = 0; i < context.runs; i++) {
     counted.push(await count(bed, load, 'warm', () => pause(restMs)));
-    const { ranges } = await admin.rangesFrom(Buffer.of(), 100);
+    const { items: ranges } = await admin.ranges().page();
     const range = ranges[i % ranges.length];
     if (range === undefined) throw new Error('there is a range');
     // Between two writers of the range, so that keys of both halves are written.

@@ -129,7 +129,7 @@ async function watches({ client }: Loaded): Promise<void> {
 }
 
 async function changes({ admin }: Loaded): Promise<void> {
-  const ids = async () => (await admin.rangesFrom(Buffer.of(), 2)).ranges.map(({ id }) => id);
+  const ids = async () => (await admin.ranges({ pageSize: 2 }).page()).items.map(({ id }) => id);
   for (let i = 0; i < 3; i++) {
     const [first = 0] = await ids();
     await changeRange(admin, first, { $case: 'split', value: { at: MIDDLE } });
@@ -172,7 +172,7 @@ async function snapshot({ admin, cluster }: Loaded): Promise<void> {
   const fourth = await cluster.addJoining({ roles: 'data' });
   fourth.start();
   await fourth.untilReady();
-  const [id = 0] = (await admin.rangesFrom(Buffer.of(), 1)).ranges.map((range) => range.id);
+  const [id = 0] = (await admin.ranges({ pageSize: 1 }).page()).items.map((range) => range.id);
   const { leaderNode, replicas } = await admin.range(id);
   const { nodes } = await admin.nodes();
   const to = nodes.find(({ id }) => replicas.every(({ nodeId }) => nodeId !== id))?.id;

@@ -10,20 +10,32 @@ export interface Endpoints {
   readonly tls: boolean | undefined;
 }
 
+export interface EndpointRules {
+  /** Names with SRV records (`srv://remora.example.com`) are allowed too. */
+  readonly srv?: boolean;
+}
+
 /**
  * Reads endpoints: `host:port`, optionally preceded by `http://` or `https://`.
  *
  * EN1. A scheme is never ignored: a caller that writes `https://` never gets a plain-text connection. All endpoints of
  *      one client must use the same scheme.
  *
+ * EN2. Where it is allowed, `srv://` and a name in DNS stand for the servers that its SRV records name. It says nothing
+ *      about TLS.
+ *
  * @throws ServiceError INVALID_ARGUMENT
  */
-export function readEndpoints(texts: readonly string[]): Endpoints {
+export function readEndpoints(texts: readonly string[], { srv = false }: EndpointRules = {}): Endpoints {
   const addresses = new Set<string>();
   let tls: boolean | undefined;
   for (const text of texts) {
     const endpoint = text.trim();
     if (endpoint === '') continue;
+    if (srv && endpoint.startsWith(SRV)) {
+      addresses.add(srvEndpoint(endpoint));
+      continue;
+    }
     const [, scheme, rest = ''] = ENDPOINT.exec(endpoint) ?? [];
     const address = parseAddress(rest);
     if (scheme !== undefined && !Object.hasOwn(TLS_OF, scheme)) {
@@ -45,6 +57,27 @@ export function readEndpoints(texts: readonly string[]): Endpoints {
   }
   if (addresses.size === 0) throw invalid('none given; give at least one, such as 127.0.0.1:7480');
   return { addresses: [...addresses], tls };
+}
+
+const SRV = 'srv://';
+/** Of DNS: labels of letters, digits, dashes and underscores. */
+const SRV_NAME = /^[\w-]{1,63}(\.[\w-]{1,63})+\.?$/;
+
+/** EN2. As it stays an address: with its scheme. */
+function srvEndpoint(endpoint: string): string {
+  const name = endpoint.slice(SRV.length).replace(/\/$/, '');
+  if (SRV_NAME.test(name) && name.length <= 253) return `${SRV}${name}`;
+  throw invalid(`'${escapeHidden(endpoint)}' is not a name with SRV records, such as srv://remora.example.com`);
+}
+
+/**
+ * EN2. The name whose SRV records name the servers: `_remora._tcp.` in front of the given one, unless that begins with
+ *      a service of its own. Undefined for any other address.
+ */
+export function srvNameOf(address: string): string | undefined {
+  if (!address.startsWith(SRV)) return undefined;
+  const name = address.slice(SRV.length);
+  return name.startsWith('_') ? name : `_remora._tcp.${name}`;
 }
 
 const TLS_OF: Readonly<Record<string, boolean>> = { http: false, https: true };

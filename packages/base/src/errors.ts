@@ -31,6 +31,7 @@ export const ERROR_TABLE = {
   FENCED: { grpc: 9, retry: 'no' },
   LOCK_KIND_MISMATCH: { grpc: 9, retry: 'no' },
   LOCK_UPGRADE_CONFLICT: { grpc: 9, retry: 'no' },
+  LOCK_SELF_WAIT: { grpc: 9, retry: 'no' },
   LOCK_PERMITS_EXCEEDED: { grpc: 9, retry: 'no' },
   // Refused because of users, roles and permissions.
   UNAUTHENTICATED: { grpc: 16, retry: 'no' },

@@ -1,7 +1,8 @@
 /** What `connect` and `RemoraClient.session` may be asked for, and what follows from it. */
 import { ServiceError } from '@remora/base';
 import { PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
-import type { Tracer } from './lock/tracing.ts';
+import type { ClientMetrics } from './observe/client-metrics.ts';
+import type { Tracer } from './observe/tracing.ts';
 import { type Duration, durationMs, requestMsOf, ttlMsOf } from './options/duration.ts';
 import { attributes, callback, checkedByCall, count, duration, flag, object, ttl } from './options/option-kinds.ts';
 import { type ChecksOf, optionSet, requireAttributes, shown } from './options/options.ts';
@@ -10,7 +11,11 @@ import { CREDENTIAL_CHECKS, type CredentialOptions, type Credentials, credential
 import { type RetryOptions, type RetryPolicy, retryPolicy } from './transport/retry.ts';
 
 export interface ClientOptions extends CredentialOptions {
-  /** Gateways, as `host:port`. The client uses one at a time and changes to another when that one fails or hangs. */
+  /**
+   * Gateways, as `host:port`. The client uses one at a time and changes to another when that one fails or hangs. A host
+   * with several addresses stands for all of them. `srv://NAME` stands for the targets of the SRV records of
+   * `_remora._tcp.NAME`, which are looked up at each connection.
+   */
   readonly endpoints: string | readonly string[];
   /**
    * Ask the cluster for its other gateways, and use them when none of `endpoints` works: one endpoint is then enough.
@@ -22,6 +27,17 @@ export interface ClientOptions extends CredentialOptions {
   readonly requestTimeout?: Duration | undefined;
   /** How failed requests are retried within their time-out. */
   readonly retry?: RetryOptions | undefined;
+  /**
+   * Do not wait for a gateway: `connect` returns at once, and the client looks for the cluster in the background, for
+   * as long as it takes (`ready`). Until then requests behave as during an outage: each ends by its own time-out.
+   * Default false.
+   */
+  readonly lazy?: boolean | undefined;
+  /**
+   * A task that holds a lock by `run` enters it again, instead of waiting for itself: see `LockOptions`. Default false:
+   * waiting for itself is refused (LOCK_SELF_WAIT).
+   */
+  readonly reentrant?: boolean | undefined;
   /** How long `connect` looks for a gateway that answers. Default 10 s. */
   readonly connectTimeout?: Duration | undefined;
   /** How long the client's locks outlive its process when it dies or is cut off. At least 100 ms. Default 10 s. */
@@ -47,6 +63,8 @@ export interface ClientOptions extends CredentialOptions {
    * `startSpan`.
    */
   readonly tracer?: Tracer | undefined;
+  /** Collects the numbers of the client: `remora/metrics` has adapters for `prom-client` and OpenTelemetry. */
+  readonly metrics?: ClientMetrics | undefined;
   /**
    * Returns the W3C trace context (`traceparent`) of the span that is active; undefined: none is. It is called once for
    * each request, and the gateway's span is a child of that span (`--otlp-endpoint`).
@@ -59,8 +77,17 @@ const REQUEST_BYTES_MAX = 1024 * 1024 * 1024;
 
 export const CLIENT_CHECKS: ChecksOf<ClientOptions> = {
   ...{ endpoints: checkedByCall, requestTimeout: duration, retry: object, connectTimeout: duration, sessionTtl: ttl },
-  ...{ requestBytesMax: count(1, REQUEST_BYTES_MAX), attributes, releaseOnExit: flag, discover: flag, tracer: object },
+  ...{
+    requestBytesMax: count(1, REQUEST_BYTES_MAX),
+    attributes,
+    releaseOnExit: flag,
+    discover: flag,
+    lazy: flag,
+    reentrant: flag,
+    tracer: object,
+  },
   traceContext: callback,
+  metrics: object,
   ...CREDENTIAL_CHECKS,
 };
 
@@ -83,8 +110,11 @@ export interface ClientSettings {
     readonly retry: RetryPolicy;
     readonly credentials: Credentials | undefined;
     readonly traceContext: (() => string | undefined) | undefined;
+    readonly metrics: ClientMetrics | undefined;
   };
   readonly discover: boolean;
+  readonly lazy: boolean;
+  readonly reentrant: boolean;
   readonly requestTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly sessionTtlMs: number;
@@ -107,8 +137,11 @@ export function clientSettings(options: ClientOptions): ClientSettings {
       retry: retryPolicy(options.retry),
       credentials: credentialsOf(options),
       traceContext: options.traceContext,
+      metrics: options.metrics,
     },
     discover: options.discover ?? true,
+    lazy: options.lazy ?? false,
+    reentrant: options.reentrant ?? false,
     requestTimeoutMs: requestMsOf(options.requestTimeout ?? REQUEST_TIMEOUT_MS, 'requestTimeout'),
     connectTimeoutMs: durationMs(options.connectTimeout ?? CONNECT_TIMEOUT_MS, 'connectTimeout'),
     sessionTtlMs: ttlMsOf(options.sessionTtl ?? SESSION_TTL_MS, 'sessionTtl'),

@@ -3,22 +3,24 @@ import type { BytesLike } from './kv/keys.ts';
 import { Lock } from './lock/lock.ts';
 import type { LockChoice } from './lock/lock-choice.ts';
 import type { LockDeps } from './lock/lock-deps.ts';
-import { lockIdOf, type NamespaceOptions } from './lock/lock-name.ts';
+import { type LockOptions, lockAs, lockIdOf, type NamespaceOptions } from './lock/lock-name.ts';
 import { LockSet } from './lock/lock-set.ts';
 import { Election } from './primitives/election.ts';
 import { RwLock } from './primitives/rw-lock.ts';
 import { Semaphore, type SemaphoreOptions } from './primitives/semaphore.ts';
 import type { Session, SessionState } from './session/session.ts';
 import { lookingSignal } from './transport/abort.ts';
+import { idText, Printable } from './values/printable.ts';
 
 /** A session of its own (`RemoraClient.session`): its locks are kept alive together, and released together. */
-export class ClientSession implements AsyncDisposable {
+export class ClientSession extends Printable implements AsyncDisposable {
   readonly #session: Session;
   readonly #deps: LockDeps;
   readonly #timeoutMs: number;
   readonly #controller = new AbortController();
 
   constructor(session: Session, deps: LockDeps, timeoutMs: number) {
+    super();
     this.#session = session;
     this.#deps = deps;
     this.#timeoutMs = timeoutMs;
@@ -50,14 +52,20 @@ export class ClientSession implements AsyncDisposable {
     return this.#controller.signal;
   }
 
+  /** Its id, its TTL and its state. */
+  toJSON(): object {
+    const { lease, ttlMs, state } = this;
+    return { lease: idText(lease), ttlMs, state };
+  }
+
   /** A lock that belongs to this session. */
-  lock(name: BytesLike, options: NamespaceOptions = {}): Lock {
-    return new Lock(this.#deps, lockIdOf(name, options));
+  lock(name: BytesLike, options: LockOptions = {}): Lock {
+    return new Lock(...lockAs(this.#deps, name, options));
   }
 
   /** A lock for readers and writers that belongs to this session. */
-  rwLock(name: BytesLike, options: NamespaceOptions = {}): RwLock {
-    return new RwLock(this.#deps, lockIdOf(name, options));
+  rwLock(name: BytesLike, options: LockOptions = {}): RwLock {
+    return new RwLock(...lockAs(this.#deps, name, options));
   }
 
   /** A semaphore whose permits belong to this session. */

@@ -1,4 +1,4 @@
-import { type CommandIdentity, GuidSeries, ServiceError } from '@remora/base';
+import { type CommandIdentity, GuidSeries, ServiceError, sleep, toServiceError } from '@remora/base';
 import { type ClusterView, type HealthCondition, pipeConditions, pipeView, type RangeStatus } from '@remora/protocol';
 import {
   type ClientOptions,
@@ -16,17 +16,19 @@ import { GrantWatches } from './lock/grant-watch.ts';
 import { Lock } from './lock/lock.ts';
 import type { LockChoice } from './lock/lock-choice.ts';
 import type { LockDeps } from './lock/lock-deps.ts';
-import { lockIdOf, type NamespaceOptions } from './lock/lock-name.ts';
+import { type LockOptions, lockAs, lockIdOf, type NamespaceOptions } from './lock/lock-name.ts';
 import { LockSet } from './lock/lock-set.ts';
 import { Locks } from './lock/locks.ts';
-import { Tracing } from './lock/tracing.ts';
-import { ttlMsOf } from './options/duration.ts';
+import { Tracing } from './observe/tracing.ts';
+import { type Duration, ttlMsOf } from './options/duration.ts';
 import { checkOptions } from './options/options.ts';
 import type { ClientPorts } from './ports.ts';
 import { Barrier, DoubleBarrier, type DoubleBarrierOptions } from './primitives/barrier.ts';
 import { Election } from './primitives/election.ts';
+import { Every, type EveryOptions, type TickWork } from './primitives/every.ts';
 import { RwLock } from './primitives/rw-lock.ts';
 import { Semaphore, type SemaphoreOptions } from './primitives/semaphore.ts';
+import { type ClientEventName, ClientEvents, type ClientListener } from './session/client-events.ts';
 import { CLOSE_TIMEOUT_MS, ClientSessions } from './session/client-sessions.ts';
 import { healthPlan, watchHealth } from './session/health.ts';
 import { endLeftovers, isCommand, LeaseJournal } from './session/journal.ts';
@@ -35,8 +37,9 @@ import { Leases } from './session/leases.ts';
 import type { Session } from './session/session.ts';
 import { Sessions } from './session/sessions.ts';
 import { settledWithin } from './transport/in-time.ts';
-import { clientClosed, isNoAnswer } from './transport/request-errors.ts';
+import { clientClosed, isLasting, isNoAnswer } from './transport/request-errors.ts';
 import { Requester } from './transport/requester.ts';
+import { printable } from './values/printable.ts';
 
 /** After the sessions were closed: the journal then names those that could not be ended. */
 const JOURNAL_TIMEOUT_MS = 1_000;
@@ -70,8 +73,12 @@ export class RemoraClient implements AsyncDisposable {
   readonly #requester: Requester;
   readonly #timeoutMs: number;
   readonly #releaseOnExit: boolean;
+  readonly #reentrant: boolean;
   readonly #journal: LeaseJournal | undefined;
+  /** Resolves to the id of the cluster once a gateway has answered. */
+  readonly #found: Promise<string>;
   readonly #ownSessions: ClientSessions;
+  readonly #events: ClientEvents;
   readonly #grants: GrantWatches;
   readonly #tracing: Tracing;
   readonly #tokens: GuidSeries;
@@ -80,19 +87,27 @@ export class RemoraClient implements AsyncDisposable {
   #attempts = 0;
   #closing: Promise<void> | undefined;
   #forgetExit: (() => void) | undefined;
+  readonly #forgetCrash: (() => void) | undefined;
   /** Aborts when the client is closed. */
   readonly #stop = new AbortController();
 
-  private constructor(requester: Requester, cluster: string, settings: ClientSettings) {
+  private constructor(requester: Requester, found: Promise<string>, settings: ClientSettings) {
     const { ports } = requester;
     this.#requester = requester;
     keepPorts(this, requester.ports);
     this.#timeoutMs = settings.requestTimeoutMs;
     this.#releaseOnExit = settings.releaseOnExit;
-    this.#journal = ports.journal && new LeaseJournal(ports.journal, { cluster, random: ports.random });
+    this.#reentrant = settings.reentrant;
+    this.#found = found;
+    this.#found.catch(() => {}); // `ready` reports it.
+    this.#journal = ports.journal && new LeaseJournal(ports.journal, { cluster: found, random: ports.random });
+    const { metrics } = requester;
+    this.#events = new ClientEvents(ports.logger, (event) => {
+      metrics?.count('remora_client_session_events_total', { event });
+    });
     const endings = new LeaseEndings(requester, this.#journal);
     this.#ownSessions = new ClientSessions(
-      { requester, journal: this.#journal, endings },
+      { requester, journal: this.#journal, endings, events: this.#events },
       {
         timeoutMs: this.#timeoutMs,
         ttlMs: settings.sessionTtlMs,
@@ -102,8 +117,11 @@ export class RemoraClient implements AsyncDisposable {
     );
     this.#tokens = new GuidSeries(ports.random);
     this.#grants = new GrantWatches(requester);
-    this.#tracing = new Tracing(settings.tracer, (error) => {
-      ports.logger.warn({ error: String(error) }, 'the tracer threw an error; a span is missing');
+    this.#tracing = new Tracing(settings.tracer, {
+      onFailure: (error) => {
+        ports.logger.warn({ error: String(error) }, 'the tracer threw an error; a span is missing');
+      },
+      ...(metrics && { metrics: { collector: metrics, clock: ports.clock } }),
     });
     this.#deps = this.#lockDeps(() => this.#ownSessions.own());
     this.kv = new Kv(requester, this.#timeoutMs);
@@ -111,19 +129,23 @@ export class RemoraClient implements AsyncDisposable {
     this.locks = new Locks(requester, this.#timeoutMs);
     this.sessions = new Sessions(requester, this.#timeoutMs);
     this.fence = new Fence((checks) => this.locks.check(checks));
-    this.#recover(cluster);
+    this.#forgetCrash = ports.crash?.beforeCrash(() => this.#ownSessions.refs());
+    this.#recover();
   }
 
-  /** Resolves once a gateway has answered. @throws ServiceError UNAVAILABLE or DEADLINE_EXCEEDED when none does. */
+  /**
+   * Resolves once a gateway has answered; with `lazy` at once.
+   *
+   * @throws ServiceError UNAVAILABLE or DEADLINE_EXCEEDED when none does.
+   */
   static async open(ports: ClientPorts, options: ClientOptions): Promise<RemoraClient> {
     let requester: Requester | undefined;
     try {
       const settings = clientSettings(options);
       requester = new Requester(ports, settings.requester);
-      const { clusterId } = await requester.request(pipeView, undefined, { timeoutMs: settings.connectTimeoutMs });
-      requester.followLeader();
-      if (settings.discover) requester.discovery.begin();
-      return new RemoraClient(requester, clusterId, settings);
+      const found = findCluster(requester, settings);
+      if (!settings.lazy) await found;
+      return new RemoraClient(requester, found, settings);
     } catch (error) {
       ports.backgroundRenewer?.close(); // It was started before the options were checked.
       requester?.close();
@@ -132,20 +154,39 @@ export class RemoraClient implements AsyncDisposable {
   }
 
   /** Releases, in the background, what earlier processes that used this journal have left. */
-  #recover(cluster: string): void {
+  #recover(): void {
     const { journal } = this.#requester.ports;
     if (journal === undefined) return;
-    void endLeftovers(journal, cluster, { requester: this.#requester, signal: this.#stop.signal });
+    const options = { requester: this.#requester, signal: this.#stop.signal };
+    this.#found.then((cluster) => endLeftovers(journal, cluster, options)).catch(() => {}); // It was closed before.
+  }
+
+  /**
+   * Resolves once a gateway has answered, for clients that were made with `lazy`.
+   *
+   * @throws ServiceError CANCELED when the client is closed before; UNAUTHENTICATED for wrong credentials, and others
+   *   that waiting does not change.
+   */
+  async ready(): Promise<void> {
+    await this.#found;
+  }
+
+  /**
+   * Calls `listener` for each `suspended`, `resumed` or `lost` of a session of this client. Returns a function that
+   * removes it. To stop the work under one lock, use the lock's `signal`.
+   */
+  on(event: ClientEventName, listener: ClientListener): () => void {
+    return this.#events.on(event, listener);
   }
 
   /** A lock. It belongs to the client's own session, which begins with the first acquire. */
-  lock(name: BytesLike, options: NamespaceOptions = {}): Lock {
-    return new Lock(this.#deps, lockIdOf(name, options));
+  lock(name: BytesLike, options: LockOptions = {}): Lock {
+    return new Lock(...lockAs(this.#deps, name, options));
   }
 
   /** A lock that readers share and a writer has alone. `lock(name)` is the same lock, held as a writer. */
-  rwLock(name: BytesLike, options: NamespaceOptions = {}): RwLock {
-    return new RwLock(this.#deps, lockIdOf(name, options));
+  rwLock(name: BytesLike, options: LockOptions = {}): RwLock {
+    return new RwLock(...lockAs(this.#deps, name, options));
   }
 
   /** A barrier: waiters pass it once nobody holds it. It is the lock of that name. */
@@ -183,6 +224,21 @@ export class RemoraClient implements AsyncDisposable {
     return new LockSet(this.#deps, choices);
   }
 
+  /**
+   * Runs `work` at each multiple of `interval` since 1970 (`'5m'`: at 12:00, 12:05, …), in one of all the processes
+   * that call this with the same name. A tick is started at most once. If its process dies or its work fails, it is
+   * lost.
+   * Ends with `release` of what is returned, or with the client.
+   *
+   * @throws ServiceError INVALID_ARGUMENT for an interval below 1 s or above 365 days.
+   */
+  every(interval: Duration, name: string, work: TickWork, options: EveryOptions = {}): Every {
+    const deps = { ports: this.#requester.ports, kv: this.kv, newToken: () => this.#tokens.next() };
+    const every = new Every(deps, { interval, name }, { work, options });
+    this.#stop.signal.addEventListener('abort', () => void every.release(), { once: true });
+    return every;
+  }
+
   /** Opens a further session: its locks are kept alive and released together, apart from the client's other locks. */
   async session(options: SessionOptions = {}): Promise<ClientSession> {
     checkOptions(SESSION_OPTIONS, options);
@@ -207,7 +263,8 @@ export class RemoraClient implements AsyncDisposable {
       this.#requester.request(pipeView, undefined, options),
       this.#requester.request(pipeConditions, undefined, options),
     ]);
-    return { view, conditions, range: view.ranges.length === 0 ? undefined : await this.#rangeStatus() };
+    const range = view.ranges.length === 0 ? undefined : await this.#rangeStatus();
+    return printable({ view, conditions, range });
   }
 
   async #rangeStatus(): Promise<RangeStatus | undefined> {
@@ -256,6 +313,7 @@ export class RemoraClient implements AsyncDisposable {
   async #close(): Promise<void> {
     const { clock, backgroundRenewer } = this.#requester.ports;
     this.#forgetExit?.();
+    this.#forgetCrash?.();
     this.#stop.abort();
     await settledWithin(this.#ownSessions.close(), clock, CLOSE_TIMEOUT_MS);
     backgroundRenewer?.close();
@@ -279,6 +337,7 @@ export class RemoraClient implements AsyncDisposable {
       nextAttempt: () => ++this.#attempts,
       newToken: () => this.#tokens.next(),
       requestTimeoutMs: this.#timeoutMs,
+      reentrant: this.#reentrant,
       grants: this.#grants,
       tracing: this.#tracing,
     };
@@ -288,5 +347,24 @@ export class RemoraClient implements AsyncDisposable {
   #hookExit(): void {
     if (this.#forgetExit !== undefined || !this.#releaseOnExit) return;
     this.#forgetExit = this.#requester.ports.exit?.beforeExit(() => this.close());
+  }
+}
+
+/** The pause before the cluster is looked for again, in ms. */
+const LOOK_AGAIN_MS = 500;
+
+/** Finds the cluster. A lazy client looks for it until it is closed, or until there is no use in it. */
+async function findCluster(requester: Requester, settings: ClientSettings): Promise<string> {
+  const { clock } = requester.ports;
+  for (;;) {
+    try {
+      const { clusterId } = await requester.request(pipeView, undefined, { timeoutMs: settings.connectTimeoutMs });
+      requester.followLeader();
+      if (settings.discover) requester.discovery.begin();
+      return clusterId;
+    } catch (error) {
+      if (!settings.lazy || requester.closed || isLasting(toServiceError(error))) throw error;
+      await sleep(clock, LOOK_AGAIN_MS);
+    }
   }
 }

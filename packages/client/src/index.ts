@@ -22,21 +22,40 @@ export type { SessionInfo } from '@remora/protocol';
 export { type ClientStatus, RemoraClient } from './client.ts';
 export type { ClientOptions, SessionOptions } from './client-options.ts';
 export { ClientSession } from './client-session.ts';
-export type { BytesLike, KeySelector, KvPair } from './kv/keys.ts';
-export { Kv, type RangeAnswer, type ScanPage, type TxnAnswer } from './kv/kv.ts';
+export type { CompareAndSet, Increment, PutIfAbsent } from './kv/atomic.ts';
+export { type BytesLike, type KeySelector, type KvFields, KvPair } from './kv/keys.ts';
+export { Kv } from './kv/kv.ts';
 export type {
+  CompareAndSetOptions,
   DeleteOptions,
+  IncrementOptions,
   KeyTxnCompare,
+  KvListOptions,
+  KvPage,
   OperationOptions,
-  PagesOptions,
+  PutIfAbsentOptions,
   PutOptions,
   RangeOptions,
   ReadOptions,
+  SortTarget,
+  StmOptions,
+  StmPutOptions,
   TxnCompare,
   TxnOperation,
   TxnRequest,
   WriteOptions,
 } from './kv/kv-options.ts';
+export { KvMirror, type MirrorOptions } from './kv/mirror.ts';
+export { Stm, type StmWork } from './kv/stm.ts';
+export type {
+  RangeAnswer,
+  TxnAnswer,
+  TxnDeleteAnswer,
+  TxnGetAnswer,
+  TxnPutAnswer,
+  TxnResult,
+} from './kv/txn.ts';
+export { type ComparedWith, Txn, TxnElse, type TxnOutcome } from './kv/txn-builder.ts';
 export { KvWatch, type WatchEvent, type WatchOptions } from './kv/watch.ts';
 export type { AcquireStats } from './lock/acquire.ts';
 export type { AcquireOptions } from './lock/acquire-options.ts';
@@ -55,7 +74,7 @@ export {
   type LocksWatchEvent,
   type LockWatchEvent,
 } from './lock/lock-events.ts';
-export type { LockName, NamespaceOptions } from './lock/lock-name.ts';
+export type { LockName, LockOptions, NamespaceOptions } from './lock/lock-name.ts';
 export { type AcquireAllOptions, LockSet } from './lock/lock-set.ts';
 export type { LockVersion } from './lock/lock-version.ts';
 export {
@@ -67,18 +86,21 @@ export {
 } from './lock/locks.ts';
 export type { RevocationOutcome, RevocationRequest, RevokeListener, RevokeOptions } from './lock/revoke.ts';
 export type { RunArguments, Work } from './lock/run-with-lock.ts';
-export type { Tracer, TracerSpan } from './lock/tracing.ts';
 export { type ConnectOptions, connect } from './node/connect.ts';
 export type { TlsOptions } from './node/tls-files.ts';
+export type { ClientMetrics, CounterName, HistogramName, MetricLabels } from './observe/client-metrics.ts';
+export type { Tracer, TracerSpan } from './observe/tracing.ts';
 export type { Duration } from './options/duration.ts';
 export type {
   AcknowledgedBeat,
   ClientPorts,
+  CrashHooks,
   ExitHooks,
   JournalPorts,
   Liveness,
   RenewedInBackground,
   RenewsInBackground,
+  TaskContext,
 } from './ports.ts';
 export {
   Barrier,
@@ -97,8 +119,10 @@ export {
   type LeadershipHandle,
   type ResumeOptions,
 } from './primitives/election.ts';
+export { Every, type EveryOptions, type Tick, type TickWork } from './primitives/every.ts';
 export { RwLock } from './primitives/rw-lock.ts';
 export { type PermitOptions, Semaphore, type SemaphoreOptions } from './primitives/semaphore.ts';
+export type { ClientEvent, ClientEventName, ClientListener } from './session/client-events.ts';
 export type { LeaseOptions, LockCondition } from './session/dedicated-lease.ts';
 export type { HealthCheck } from './session/health.ts';
 export { type GrantedLease, type LeaseGrantOptions, Leases, type TimeToLiveOptions } from './session/leases.ts';
@@ -112,3 +136,5 @@ export {
 export type { CredentialOptions, TokenOption } from './transport/credentials.ts';
 export type { KnownToken } from './transport/log-ins.ts';
 export type { RetryOptions } from './transport/retry.ts';
+export { type Codec, json, text } from './values/codecs.ts';
+export { Listing, type Page } from './values/listing.ts';

@@ -18,8 +18,12 @@ export interface ClientPorts {
   readonly mayLogInAt?: ((address: string) => boolean) | undefined;
   /** Absent: when the process exits, what the client holds is left to the TTL of its sessions. */
   readonly exit?: ExitHooks;
+  /** Absent: when the process dies of an exception, what the client holds is left to the TTL of its sessions. */
+  readonly crash?: CrashHooks;
   /** Absent: when the process dies, what the client holds is left to the TTL of its sessions. */
   readonly journal?: JournalPorts;
+  /** Absent: what a task holds is not known, so waiting for itself is not detected. */
+  readonly task?: TaskContext;
   /** Absent: nothing renews sessions while the client's thread is blocked. */
   readonly backgroundRenewer?: RenewsInBackground;
 }
@@ -30,10 +34,23 @@ export interface Liveness {
   release(): void;
 }
 
+/** What a task holds, wherever it goes on (`AsyncLocalStorage`). */
+export interface TaskContext {
+  /** What was passed to the innermost `run` around the caller. */
+  holds(): unknown;
+  run<Result>(holds: unknown, work: () => Result): Result;
+}
+
 /** Notifies before the process exits. */
 export interface ExitHooks {
   /** Runs `fn` before the process exits or is ended by a signal. Returns a function that removes it. */
   beforeExit(fn: () => Promise<void>): () => void;
+}
+
+/** Notifies when the process is about to die of an uncaught exception. */
+export interface CrashHooks {
+  /** The sessions that are to be revoked then. Returns a function that takes this back. */
+  beforeCrash(sessions: () => readonly SessionRef[]): () => void;
 }
 
 /** A directory in which clients record what they hold, for the clients that come after them. */

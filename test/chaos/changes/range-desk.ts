@@ -74,15 +74,8 @@ export class RangeDesk {
   }
 
   /** All ranges in key order, as the master knows them. @throws ServiceError */
-  async ranges(): Promise<readonly admin.Range[]> {
-    const found: admin.Range[] = [];
-    for (let from: Uint8Array = Buffer.of(); ; ) {
-      const { ranges, more } = await this.#admin.rangesFrom(from, PAGE);
-      found.push(...ranges);
-      const last = ranges.at(-1);
-      if (!more || last === undefined) return found;
-      from = last.end;
-    }
+  ranges(): Promise<readonly admin.Range[]> {
+    return this.#admin.ranges({ pageSize: PAGE }).toArray();
   }
 
   /** Ids of the nodes that store data. @throws ServiceError */

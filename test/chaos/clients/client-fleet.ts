@@ -131,8 +131,11 @@ export class ClientFleet {
   async breakLock(random: Random): Promise<string | undefined> {
     const remora = this.#operator;
     const r = this.#journal.round;
-    const held = await remora?.locks.list({ prefix: `lock/${r}/` }).catch(unlessRefused);
-    const names = (held?.locks ?? []).map(({ lock }) => Buffer.from(lock.name).toString());
+    const held = await remora?.locks
+      .list({ prefix: `lock/${r}/` })
+      .page()
+      .catch(unlessRefused);
+    const names = (held?.items ?? []).map(({ lock }) => Buffer.from(lock.name).toString());
     const k = names[random.int(Math.max(1, names.length))];
     if (remora === undefined || k === undefined) return undefined;
     const operation = this.#journal.begin('locks', r, { c: OPERATOR, k, op: 'force' });

@@ -41,7 +41,7 @@ export class SdkKv implements KvClient {
       const { succeeded, revision } = await this.#client.kv.txn({
         compare: [
           expected === null
-            ? { key, target: 'create', is: '=', than: 0 }
+            ? { key, target: 'createRevision', is: '=', than: 0 }
             : { key, target: 'value', is: '=', than: expected },
         ],
         success: [{ put: key, value }],

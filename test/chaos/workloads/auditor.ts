@@ -181,7 +181,7 @@ export class Auditor {
       const keys = (await this.#retryUntilAnswered(() => remora.kv.range({ prefix: LEASES }))).kvs.map(({ key }) =>
         key.toString(),
       );
-      const leases = (await this.#retryUntilAnswered(() => remora.lease.list())).length;
+      const leases = (await this.#retryUntilAnswered(() => remora.lease.list().toArray())).length;
       if ((keys.length > 0 || leases > 0) && journal.nowNs < endNs) await pause(RETRY_MS);
       else return journal.note('leases', journal.round, { leases, keys });
     }

@@ -36,7 +36,7 @@ async function campaign(client: Client, r: number, c: string): Promise<void> {
     if (!(await proclaim(client, { r, k, c, count }, leadership))) break;
   }
   const q = { c, k, op: 'resign', leads: leadership.state !== 'lost' };
-  await ask(client, { w: 'elections', r, q }, () => leadership.resign());
+  await ask(client, { w: 'elections', r, q }, () => leadership.release());
 }
 
 async function proclaim(

@@ -66,7 +66,7 @@ async function perform({ client, remora, c, r, ops }: Txn): Promise<void> {
   try {
     const { succeeded } = await remora.kv.txn({
       compare: [...seen].map(
-        ([key, { modRevision }]): TxnCompare => ({ key, target: 'mod', is: '=', than: modRevision }),
+        ([key, { modRevision }]): TxnCompare => ({ key, target: 'modRevision', is: '=', than: modRevision }),
       ),
       success: ops.flatMap(({ op, k, ...rest }) =>
         op === 'append' && 'v' in rest ? [{ put: k, value: [...(seen.get(k)?.list ?? []), rest.v].join(' ') }] : [],

@@ -25,11 +25,11 @@ export const ELECTIONS: Courses = {
     await waiters(world, name, 1);
     yield 'waiting';
     await eventually('the proclamation is told', () => seen.at(-1) === 'first, still at work');
-    await first.resign();
+    await first.release();
     const second = await campaigning;
     expect(second.version).toBeGreaterThan(first.version);
     await eventually('the next leader is told', () => seen.at(-1) === 'second');
-    await second.resign();
+    await second.release();
     observing.close();
     await reading;
   },
@@ -47,7 +47,7 @@ export const ELECTIONS: Courses = {
     await waiters(world, name, 1);
     yield 'waiting';
     await resumed.proclaim('again');
-    await resumed.resign();
-    await (await campaigning).resign();
+    await resumed.release();
+    await (await campaigning).release();
   },
 };

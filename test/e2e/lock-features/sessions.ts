@@ -146,17 +146,17 @@ export const SESSIONS: Courses = {
       return (await client.locks.show(`${name}/b`, options))?.waiterCount === 1;
     });
     yield 'waiting';
-    const first = await other.locks.list({ ...options, prefix: `${name}/`, limit: 2 });
-    expect(first.locks.map(({ lock, waiterCount }) => [lock.name.toString(), waiterCount])).toEqual([
+    const first = await other.locks.list({ ...options, prefix: `${name}/`, pageSize: 2 }).page();
+    expect(first.items.map(({ lock, waiterCount }) => [lock.name.toString(), waiterCount])).toEqual([
       [names[0], 0],
       [names[1], 1],
     ]);
-    expect(first.more).toBe(true);
-    const rest = await other.locks.list({ ...options, prefix: `${name}/`, after: names[1] ?? '' });
-    expect(rest.locks.map(({ lock }) => lock.name.toString())).toEqual([names[2]]);
+    const rest = await other.locks.list({ ...options, prefix: `${name}/` }).page(first.cursor);
+    expect(rest.cursor).toBeUndefined();
+    expect(rest.items.map(({ lock }) => lock.name.toString())).toEqual([names[2]]);
     await Promise.all([...held, ...others].map((lock) => lock.release()));
     await (await waiting).release();
-    expect((await other.locks.list(options)).locks).toEqual([]);
+    expect(await other.locks.list(options).toArray()).toEqual([]);
   },
 
   async *'sessions are listed by their attributes, shown with their locks, and closed by whoever may'(world) {
@@ -165,7 +165,7 @@ export const SESSIONS: Courses = {
     const session = await client.session({ attributes });
     const held = await session.lock(name).acquire();
     yield 'held';
-    const { sessions } = await other.sessions.list({ attributes });
+    const sessions = await other.sessions.list({ attributes }).toArray();
     expect(sessions.map(({ id }) => id)).toEqual([session.lease]);
     const waiting = other.lock(name).acquire();
     await waiters(world, name, 1);

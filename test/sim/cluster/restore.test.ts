@@ -8,7 +8,7 @@
  *      it (RS4).
  */
 import { SeededRandom, ServiceError, sleep } from '@remora/base';
-import type { KvPair } from 'remora';
+import { KvPair } from 'remora';
 import { expect, test } from 'vitest';
 import type { BackupSource } from '../../../packages/cli/src/backup/backup-file.ts';
 import { REVISIONS_AHEAD, type Restored, restoreBackup } from '../../../packages/cli/src/backup/restore.ts';
@@ -40,10 +40,10 @@ const shell: Shell = {
 };
 
 /** Every tenth key belonged to a lease. */
-const pairs: readonly KvPair[] = Array.from({ length: PAIRS }, (_, i) => ({
-  ...{ key: Buffer.from(`k${10_000 + i}`), value: Buffer.from(`v${i}`), createRevision: 3, modRevision: 5, version: 2 },
-  lease: i % 10 === 9 ? 7n : 0n,
-}));
+const pairs: readonly KvPair[] = Array.from({ length: PAIRS }, (_, i) => {
+  const [key, value] = [Buffer.from(`k${10_000 + i}`), Buffer.from(`v${i}`)];
+  return new KvPair({ key, value, createRevision: 3, modRevision: 5, version: 2, lease: i % 10 === 9 ? 7n : 0n });
+});
 const expected = pairs.filter(({ lease }) => lease === 0n).map(({ key, value }) => `${key}=${value}`);
 
 const backup: BackupSource = {
@@ -118,9 +118,7 @@ class Restore {
 }
 
 async function everything({ remora }: ClientLife): Promise<readonly KvPair[]> {
-  const found: KvPair[] = [];
-  for await (const { kvs } of remora.kv.pages(EVERYTHING)) found.push(...kvs);
-  return found;
+  return remora.kv.list(EVERYTHING).toArray();
 }
 
 async function befall(cluster: ScheduledCluster, restore: Restore, random: SeededRandom): Promise<void> {

@@ -25,7 +25,7 @@ export interface ClusterSeen {
 const PAGE = 500;
 
 export async function seeCluster(admin: AdminClient): Promise<ClusterSeen> {
-  const [{ nodes }, { ranges }] = await Promise.all([admin.nodes(), admin.rangesFrom(Buffer.of(), PAGE)]);
+  const [{ nodes }, ranges] = await Promise.all([admin.nodes(), admin.ranges({ pageSize: PAGE }).toArray()]);
   const seen = ranges.map(({ id, leaderNode, replicas }) => ({
     id,
     leaderNode,

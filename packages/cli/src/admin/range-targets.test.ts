@@ -1,6 +1,7 @@
 import { compareBytes } from '@remora/base';
 import { kvRoutingKey } from '@remora/protocol';
 import type { admin } from '@remora/protocol/remora';
+import { Listing, type RangeListOptions } from 'remora/admin';
 import { describe, expect, test } from 'vitest';
 import { neighbours, splitTarget } from './range-targets.ts';
 
@@ -18,9 +19,9 @@ const RANGES = [range(2, Buffer.of(), key('m')), range(9, key('m'), key('t')), r
 
 const client = {
   range: async (id: number) => RANGES.find((each) => each.id === id) ?? Promise.reject(new Error(`no range ${id}`)),
-  rangesFrom: async (from: Uint8Array) => {
-    const ranges = RANGES.filter(({ end }) => compareBytes(end, from) > 0);
-    return { ranges: ranges.slice(0, 1), more: false };
+  ranges: ({ from = Buffer.of() }: RangeListOptions = {}) => {
+    const items = RANGES.filter(({ end }) => compareBytes(end, from) > 0).slice(0, 1);
+    return new Listing<admin.Range>(async () => ({ items, cursor: undefined }));
   },
 };
 

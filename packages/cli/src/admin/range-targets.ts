@@ -4,12 +4,12 @@ import type { admin } from '@remora/protocol/remora';
 import type { AdminClient } from 'remora/admin';
 import { CommandError } from '../exit-codes.ts';
 
-type Ranges = Pick<AdminClient, 'range' | 'rangesFrom'>;
+type Ranges = Pick<AdminClient, 'range' | 'ranges'>;
 
 /** The range that has a routing key. @throws CommandError if none has. */
-export async function rangeWith(client: Pick<AdminClient, 'rangesFrom'>, key: Bytes): Promise<admin.Range> {
-  const { ranges } = await client.rangesFrom(key, 1);
-  const [range] = ranges;
+export async function rangeWith(client: Pick<AdminClient, 'ranges'>, key: Bytes): Promise<admin.Range> {
+  const { items } = await client.ranges({ from: key, pageSize: 1 }).page();
+  const [range] = items;
   if (range !== undefined && compareBytes(range.start, key) <= 0) return range;
   throw new CommandError('failed', `no range contains ${routingKeyText(key)}; run: remora admin check`);
 }

@@ -1,6 +1,6 @@
 import { SeededRandom } from '@remora/base';
 import { BackupEncoder, type BackupHeader, decodeBackup } from '@remora/protocol';
-import type { KvPair } from 'remora';
+import { KvPair } from 'remora';
 import { describe, expect, test } from 'vitest';
 import { type BackupSource, verifyBackup } from './backup-file.ts';
 import { chainOf } from './chain.ts';
@@ -16,7 +16,7 @@ interface State {
 
 function pair(key: string, modRevision: number): KvPair {
   const bytes = { key: Buffer.from(key), value: Buffer.from(`${key} at ${modRevision}`) };
-  return { ...bytes, modRevision, createRevision: 1, version: 1, lease: 0n };
+  return new KvPair({ ...bytes, modRevision, createRevision: 1, version: 1, lease: 0n });
 }
 
 /** States that follow each other, each after some puts and deletes. */

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BackupEncoder } from '@remora/protocol';
-import type { KvPair, TxnRequest } from 'remora';
+import { type KvPage, KvPair, Listing, type TxnRequest } from 'remora';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Shell } from '../shell.ts';
 import { backupFile } from './backup-file.ts';
@@ -24,7 +24,7 @@ const shell: Shell = {
 
 function pair(key: string, value: string, lease = 0n): KvPair {
   const revisions = { createRevision: 3, modRevision: 5, version: 2 };
-  return { key: Buffer.from(key), value: Buffer.from(value), ...revisions, lease };
+  return new KvPair({ key: Buffer.from(key), value: Buffer.from(value), ...revisions, lease });
 }
 
 /** 200 keys, of which every tenth belongs to a lease: more than two transactions. */
@@ -44,10 +44,9 @@ class FakeCluster {
     this.revision++;
     const text = Buffer.from(key).toString('latin1');
     const known = this.pairs.get(text);
-    this.pairs.set(text, {
-      ...{ key: Buffer.from(key), value: Buffer.from(value), lease: 0n, modRevision: this.revision },
-      ...{ createRevision: known?.createRevision ?? this.revision, version: (known?.version ?? 0) + 1 },
-    });
+    const createRevision = known?.createRevision ?? this.revision;
+    const version = (known?.version ?? 0) + 1;
+    this.pairs.set(text, new KvPair({ key, value, lease: 0n, modRevision: this.revision, createRevision, version }));
   }
 
   get contents(): readonly string[] {
@@ -72,7 +71,7 @@ class FakeCluster {
 
   readonly client = {
     kv: {
-      pages: (): AsyncGenerator<{ kvs: readonly KvPair[]; revision: number }> => this.#pages(),
+      list: (): Listing<KvPair, KvPage> => new Listing((cursor) => this.#page(Number(cursor ?? 0))),
       txn: async ({ compare = [], success = [] }: TxnRequest) => {
         if (this.patience-- <= 0) throw new Error('killed');
         const keys = compare.flatMap((one) =>
@@ -87,10 +86,14 @@ class FakeCluster {
     },
   };
 
-  async *#pages(): AsyncGenerator<{ kvs: readonly KvPair[]; revision: number }> {
+  async #page(at: number): Promise<KvPage> {
     const all = this.#sorted();
-    for (let at = 0; at === 0 || at < all.length; at += 50)
-      yield { kvs: all.slice(at, at + 50), revision: this.revision };
+    const next = at + 50;
+    return {
+      items: all.slice(at, next),
+      cursor: next < all.length ? String(next) : undefined,
+      revision: this.revision,
+    };
   }
 }
 

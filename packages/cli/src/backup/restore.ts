@@ -1,6 +1,6 @@
 import { equalBytes } from '@remora/base';
 import type { BackupUsers } from '@remora/protocol';
-import type { Kv, KvPair } from 'remora';
+import type { Kv, KvFields } from 'remora';
 import type { AdminClient } from 'remora/admin';
 import { CommandError } from '../exit-codes.ts';
 import { printable } from '../format/bytes-text.ts';
@@ -19,7 +19,7 @@ export const REVISIONS_AHEAD = 1_000_000_000_000;
 
 /** The part of a cluster that a restore uses. */
 export interface RestoreTarget {
-  readonly client: { readonly kv: Pick<Kv, 'pages' | 'txn'> };
+  readonly client: { readonly kv: Pick<Kv, 'list' | 'txn'> };
   readonly admin: Pick<AdminClient, 'beginRestore' | 'endRestore'>;
 }
 
@@ -84,7 +84,7 @@ export async function restoreBackup(
 }
 
 /** RS4. */
-async function* withoutLeases(backup: BackupSource, leaveOut: () => void): AsyncGenerator<KvPair, undefined> {
+async function* withoutLeases(backup: BackupSource, leaveOut: () => void): AsyncGenerator<KvFields, undefined> {
   for await (const part of backup.parts()) {
     if (part.type !== 'pairs') continue;
     for (const pair of part.pairs) {
@@ -97,25 +97,23 @@ async function* withoutLeases(backup: BackupSource, leaveOut: () => void): Async
 /** RS2. Compares the contents of the cluster with the beginning of the file, and skips that part of the file. */
 async function skipPresent(
   client: RestoreTarget['client'],
-  pairs: AsyncGenerator<KvPair, undefined>,
+  pairs: AsyncGenerator<KvFields, undefined>,
   { name, present, above }: { readonly name: string; readonly present: number; readonly above: number },
 ): Promise<void> {
-  for await (const { kvs } of client.kv.pages(EVERYTHING)) {
-    for (const { key, value, createRevision, version } of kvs) {
-      const { value: expected } = await pairs.next();
-      const same = expected !== undefined && equalBytes(key, expected.key) && equalBytes(value, expected.value);
-      if (same && version === 1 && createRevision > above) continue;
-      const message =
-        `the cluster already has ${present} keys, and they are not from ${name}: ${printable(key)} is not in it. ` +
-        'Restore into an empty cluster: start one with a new --cluster-token and empty data directories';
-      throw new CommandError('failed', message);
-    }
+  for await (const { key, value, createRevision, version } of client.kv.list(EVERYTHING)) {
+    const { value: expected } = await pairs.next();
+    const same = expected !== undefined && equalBytes(key, expected.key) && equalBytes(value, expected.value);
+    if (same && version === 1 && createRevision > above) continue;
+    const message =
+      `the cluster already has ${present} keys, and they are not from ${name}: ${printable(key)} is not in it. ` +
+      'Restore into an empty cluster: start one with a new --cluster-token and empty data directories';
+    throw new CommandError('failed', message);
   }
 }
 
-async function writeBatch(client: RestoreTarget['client'], batch: readonly KvPair[]): Promise<void> {
+async function writeBatch(client: RestoreTarget['client'], batch: readonly KvFields[]): Promise<void> {
   const { succeeded } = await client.kv.txn({
-    compare: batch.map(({ key }) => ({ key, target: 'create', is: '=', than: 0 })),
+    compare: batch.map(({ key }) => ({ key, target: 'createRevision', is: '=', than: 0 })),
     success: batch.map(({ key, value }) => ({ put: key, value })),
   });
   if (succeeded) return;

@@ -1,6 +1,6 @@
 import { ServiceError } from '@remora/base';
 import { BackupEncoder, type BackupHeader, type BackupUsers } from '@remora/protocol';
-import type { Kv, KvPair, RemoraClient } from 'remora';
+import type { Kv, KvFields, KvPair, RemoraClient } from 'remora';
 import { CommandError } from '../exit-codes.ts';
 import type { Shell } from '../shell.ts';
 import { VERSION } from '../version.ts';
@@ -67,19 +67,19 @@ export async function takeBackup(
 
 /** The number of plain keys, and its revision. Counted in pages, because a single answer must not take that long. */
 export async function countKeys(
-  { kv }: { readonly kv: Pick<Kv, 'pages'> },
+  { kv }: { readonly kv: Pick<Kv, 'list'> },
   progress?: Progress,
 ): Promise<{ readonly count: number; readonly revision: number }> {
   let [count, at] = [0, 0];
-  for await (const { kvs, revision } of kv.pages(EVERYTHING)) {
-    progress?.add(kvs.length, 0);
-    count += kvs.length;
+  for await (const { items, revision } of kv.list(EVERYTHING).pages()) {
+    progress?.add(items.length, 0);
+    count += items.length;
     at = revision;
   }
   return { count, revision: at };
 }
 
-export function bytesOf(pairs: readonly Pick<KvPair, 'key' | 'value'>[]): number {
+export function bytesOf(pairs: readonly Pick<KvFields, 'key' | 'value'>[]): number {
   return pairs.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
 }
 
@@ -97,7 +97,7 @@ function checkSince(
 }
 
 async function* allAt(client: RemoraClient, revision: number) {
-  for await (const { kvs } of pagesAt(client, revision, DURING)) yield { type: 'pairs' as const, pairs: kvs };
+  for await (const { items } of pagesAt(client, revision, DURING)) yield { type: 'pairs' as const, pairs: items };
 }
 
 function changesSince(client: RemoraClient, { revision: since }: { readonly revision: number }, revision: number) {
@@ -105,7 +105,7 @@ function changesSince(client: RemoraClient, { revision: since }: { readonly revi
 }
 
 async function* pairsAt(client: RemoraClient, revision: number, why: string): AsyncGenerator<KvPair, undefined> {
-  for await (const { kvs } of pagesAt(client, revision, why)) yield* kvs;
+  for await (const { items } of pagesAt(client, revision, why)) yield* items;
 }
 
 const DURING =
@@ -117,7 +117,7 @@ const BEFORE =
 
 async function* pagesAt(client: RemoraClient, revision: number, why: string) {
   try {
-    yield* client.kv.pages(EVERYTHING, { revision });
+    yield* client.kv.list(EVERYTHING, { revision }).pages();
   } catch (cause) {
     if (!(cause instanceof ServiceError) || cause.code !== 'COMPACTED') throw cause;
     throw new CommandError('failed', `revision ${revision} ${why}`, { cause });

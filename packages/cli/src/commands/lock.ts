@@ -219,20 +219,14 @@ const LIST_PAGE_MIN = 100;
 async function listLocks(client: RemoraClient, flags: ListFlags) {
   const { namespace, prefix = '', limit = 1000, all = false } = flags;
   const locks: LockState[] = [];
-  let after: Uint8Array | undefined;
-  // Requests one more than is shown, because only free locks may follow.
-  for (let more = true; more && locks.length <= limit; ) {
-    const page = await client.locks.list({
-      namespace,
-      prefix,
-      limit: Math.min(Math.max(limit + 1 - locks.length, LIST_PAGE_MIN), 1000),
-      ...(after === undefined ? {} : { after }),
-    });
-    locks.push(...(all ? page.locks : page.locks.filter(isInUse)));
-    after = page.locks.at(-1)?.lock.name;
-    more = page.more && after !== undefined;
+  const pageSize = Math.min(Math.max(limit + 1, LIST_PAGE_MIN), 1000);
+  // Reads one more than is shown, because only free locks may follow.
+  for await (const lock of client.locks.list({ namespace, prefix, pageSize })) {
+    if (!all && !isInUse(lock)) continue;
+    if (locks.length === limit) return { locks, more: true };
+    locks.push(lock);
   }
-  return { locks: locks.slice(0, limit), more: locks.length > limit };
+  return { locks, more: false };
 }
 
 function isInUse({ holderCount, waiterCount, passing }: LockState): boolean {

@@ -73,18 +73,11 @@ function sessionTable(sessions: readonly SessionInfo[]): string {
 
 async function listSessions(client: RemoraClient, { limit, attribute: attributes = {}, owner }: ListFlags) {
   const sessions: SessionInfo[] = [];
-  let after: bigint | undefined = 0n;
-  while (after !== undefined && sessions.length < limit) {
-    const page = await client.sessions.list({
-      after,
-      limit: Math.min(PAGE, limit - sessions.length),
-      attributes,
-      owner,
-    });
-    sessions.push(...page.sessions);
-    after = page.next;
+  for await (const session of client.sessions.list({ pageSize: Math.min(PAGE, limit + 1), attributes, owner })) {
+    if (sessions.length === limit) return { sessions, more: true };
+    sessions.push(session);
   }
-  return { sessions, more: after !== undefined };
+  return { sessions, more: false };
 }
 
 function showCommand(shell: Shell): Command {

@@ -1,5 +1,5 @@
 import { ServiceError } from '@remora/base';
-import type { KvPair, TxnRequest } from 'remora';
+import { type KvPage, KvPair, Listing, type TxnRequest } from 'remora';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type Change, type Storage, snapshotOf } from '../../test/support/etcd-storage.ts';
 import { REVISIONS_AHEAD } from '../backup/restore.ts';
@@ -42,7 +42,7 @@ class FakeCluster {
   put(key: string, value: string, lease = 0n): void {
     this.revision++;
     const revisions = { createRevision: this.revision, modRevision: this.revision, version: 1 };
-    this.pairs.set(key, { key: Buffer.from(key), value: Buffer.from(value), ...revisions, lease });
+    this.pairs.set(key, new KvPair({ key: Buffer.from(key), value: Buffer.from(value), ...revisions, lease }));
   }
 
   get contents(): readonly string[] {
@@ -64,7 +64,7 @@ class FakeCluster {
 
   readonly client = {
     kv: {
-      pages: (): AsyncGenerator<{ kvs: readonly KvPair[]; revision: number }> => this.#pages(),
+      list: (): Listing<KvPair, KvPage> => new Listing((cursor) => this.#page(Number(cursor ?? 0))),
       range: async () => {
         const kvs = this.#sorted().slice(0, 1);
         return { kvs, more: false, count: this.pairs.size, revision: this.revision };
@@ -107,10 +107,14 @@ class FakeCluster {
     return { succeeded, results, revision: this.revision };
   }
 
-  async *#pages(): AsyncGenerator<{ kvs: readonly KvPair[]; revision: number }> {
+  async #page(at: number): Promise<KvPage> {
     const all = this.#sorted();
-    for (let at = 0; at === 0 || at < all.length; at += 50)
-      yield { kvs: all.slice(at, at + 50), revision: this.revision };
+    const next = at + 50;
+    return {
+      items: all.slice(at, next),
+      cursor: next < all.length ? String(next) : undefined,
+      revision: this.revision,
+    };
   }
 }
 

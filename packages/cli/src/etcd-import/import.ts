@@ -32,7 +32,7 @@ const TRIES_MAX = 4;
 /** The part of a cluster that an import uses. */
 export interface ImportTarget {
   readonly client: {
-    readonly kv: Pick<Kv, 'pages' | 'range' | 'txn'>;
+    readonly kv: Pick<Kv, 'list' | 'range' | 'txn'>;
     readonly lease: Pick<Leases, 'grant' | 'keepAlive'>;
   };
   readonly admin: Pick<AdminClient, 'beginRestore' | 'endRestore'>;
@@ -186,7 +186,7 @@ class Import {
   async #tryBatch(batch: readonly EtcdPair[]): Promise<void> {
     const { kv } = this.#target.client;
     const { succeeded, results } = await kv.txn({
-      compare: batch.map(({ key }) => ({ key, target: 'create', is: '=', than: 0 })),
+      compare: batch.map(({ key }) => ({ key, target: 'createRevision', is: '=', than: 0 })),
       success: batch.map(putOf),
       failure: batch.map(({ key }) => ({ get: key })),
     });
@@ -222,7 +222,7 @@ function isSame(here: KvPair, pair: EtcdPair): boolean {
 }
 
 async function* pairsOf(kv: ImportTarget['client']['kv'], prefix: Uint8Array): AsyncGenerator<KvPair, undefined> {
-  for await (const { kvs } of kv.pages({ prefix })) yield* kvs;
+  yield* kv.list({ prefix });
 }
 
 /** Names the key of a value that is too large for the cluster. */

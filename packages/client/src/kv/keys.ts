@@ -1,6 +1,8 @@
-import { type Bytes, copyBytes, EMPTY_BYTES, prefixEnd, ServiceError, utf8 } from '@remora/base';
+import { type Bytes, copyBytes, EMPTY_BYTES, jsonBytes, prefixEnd, ServiceError, utf8 } from '@remora/base';
 import type { KeyValue } from '@remora/protocol';
 import { checkOptions, optionSet } from '../options/options.ts';
+import { json, text } from '../values/codecs.ts';
+import { idText, Printable } from '../values/printable.ts';
 
 /** Bytes, or text, which stands for its UTF-8. */
 export type BytesLike = string | Uint8Array;
@@ -14,8 +16,13 @@ export type KeySelector =
   | { readonly prefix: BytesLike }
   | { readonly start: BytesLike; readonly end?: BytesLike };
 
-/** A key with its value. The caller owns its bytes. */
-export interface KvPair {
+/** The data of a `KvPair`. */
+export type KvFields = Pick<KeyValue, 'key' | 'value' | 'createRevision' | 'modRevision' | 'version' | 'lease'>;
+
+/**
+ * A key with its value. The caller owns its bytes. It prints as text: `console.log(pair)`, `JSON.stringify(pair)`.
+ */
+export class KvPair extends Printable implements KvFields {
   readonly key: Buffer;
   readonly value: Buffer;
   /** The revision at which the key was created. */
@@ -26,6 +33,34 @@ export interface KvPair {
   readonly version: number;
   /** The lease with which the key ends; 0n: none. */
   readonly lease: bigint;
+
+  constructor({ key, value, createRevision, modRevision, version, lease }: KvFields) {
+    super();
+    // Copied: the bytes are slices of a frame, which may be large.
+    this.key = copyBytes(key);
+    this.value = copyBytes(value);
+    this.createRevision = createRevision;
+    this.modRevision = modRevision;
+    this.version = version;
+    this.lease = lease;
+  }
+
+  /** The value as text. @throws ServiceError INVALID_ARGUMENT when it is not UTF-8. */
+  text(): string {
+    return text.decode(this.value);
+  }
+
+  /** The value, read as JSON. @throws ServiceError INVALID_ARGUMENT when it is not JSON. */
+  json<T = unknown>(): T {
+    return json.decode<T>(this.value);
+  }
+
+  /** Keys and values as text if they are UTF-8, otherwise as `{ base64 }`; the lease in hexadecimal. */
+  toJSON(): object {
+    const { key, value, createRevision, modRevision, version, lease } = this;
+    const kv = { key: jsonBytes(key), value: jsonBytes(value), createRevision, modRevision, version };
+    return lease === 0n ? kv : { ...kv, lease: idText(lease) };
+  }
 }
 
 /**
@@ -99,7 +134,6 @@ export function keyRange(selector: KeySelector): { readonly key: Bytes; readonly
   throw new ServiceError('INVALID_ARGUMENT', 'the end of a range is empty; omit `end` for all keys from `start` on');
 }
 
-/** Copies the bytes: they are slices of a frame, which may be large. */
 export function toPair(kv: KeyValue): KvPair {
-  return { ...kv, key: copyBytes(kv.key), value: copyBytes(kv.value) };
+  return new KvPair(kv);
 }

@@ -1,70 +1,48 @@
-import { keyAfter, ServiceError } from '@remora/base';
-import {
-  type Command,
-  type CommandResult,
-  type Compare,
-  isLockCompare,
-  type KvOp,
-  type KvResult,
-  type RangeOp,
-  rangeOp,
-} from '@remora/protocol';
-import { lockCompare, notHeld } from '../lock/lock-version.ts';
-import { requestMsOf } from '../options/duration.ts';
-import { leaseOrNone, object, requireRevision, sortOrder, sortTarget } from '../options/option-kinds.ts';
-import { checkOptions, shown } from '../options/options.ts';
+import { compareBytes, keyAfter } from '@remora/base';
+import { requireFunction, requireRevision } from '../options/option-kinds.ts';
+import { checkOptions } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
-import { type BytesLike, type KeySelector, type KvPair, keyRange, requireBytes, toBytes, toPair } from './keys.ts';
+import { bytesOfCursor, cursorOf, Listing, wrongCursor } from '../values/listing.ts';
+import {
+  type CompareAndSet,
+  compareAndSet,
+  type Increment,
+  increment,
+  type PutIfAbsent,
+  putIfAbsent,
+} from './atomic.ts';
+import { type BytesLike, type KeySelector, type KvPair, keyRange, requireBytes, toPair } from './keys.ts';
 import {
   COMPACT_OPTIONS,
+  COMPARE_AND_SET_OPTIONS,
+  type CompareAndSetOptions,
   DELETE_OPTIONS,
   type DeleteOptions,
   GET_OPTIONS,
-  GRANT_COMPARISON,
-  KEY_COMPARISON,
-  type KeyTxnCompare,
+  INCREMENT_OPTIONS,
+  type IncrementOptions,
+  KV_LIST_OPTIONS,
+  type KvListOptions,
+  type KvPage,
   type OperationOptions,
-  PAGES_OPTIONS,
-  type PagesOptions,
+  PUT_IF_ABSENT_OPTIONS,
   PUT_OPTIONS,
+  type PutIfAbsentOptions,
   type PutOptions,
   RANGE_OPTIONS,
   type RangeOptions,
   type ReadOptions,
-  SORT,
-  TRANSACTION,
-  TXN_DELETE,
-  TXN_OPTIONS,
-  TXN_PUT,
-  TXN_READ,
-  type TxnCompare,
-  type TxnOperation,
+  STM_OPTIONS,
+  type StmOptions,
   type TxnRequest,
   type WriteOptions,
 } from './kv-options.ts';
+import { KvRequests, unexpected } from './kv-requests.ts';
+import { KvMirror, MIRROR_OPTIONS, type MirrorOptions } from './mirror.ts';
+import { runStm, type StmWork } from './stm.ts';
+import { putOp, type RangeAnswer, rangeAnswer, readOf, runTxn, type TxnResult } from './txn.ts';
+import { Txn } from './txn-builder.ts';
 import { KvWatch, WATCH_OPTIONS, type WatchOptions } from './watch.ts';
-
-export interface RangeAnswer {
-  readonly kvs: readonly KvPair[];
-  /** More keys are selected than `limit` allowed. */
-  readonly more: boolean;
-  /** How many keys are selected, whatever `limit` says. */
-  readonly count: number;
-  /** The newest revision at the time of the read. */
-  readonly revision: number;
-}
-
-export interface ScanPage {
-  readonly kvs: readonly KvPair[];
-  /** The revision that all pages show. */
-  readonly revision: number;
-}
-
-/** The result of one operation of a transaction. */
-export type TxnAnswer =
-  | ({ readonly type: 'get' } & Omit<RangeAnswer, 'revision'>)
-  | { readonly type: 'put'; readonly prev: KvPair | undefined }
-  | { readonly type: 'delete'; readonly deleted: number; readonly prev: readonly KvPair[] };
 
 const SCAN_PAGE_BYTES = 512 * 1024;
 
@@ -77,12 +55,10 @@ const SCAN_PAGE_BYTES = 512 * 1024;
  * have been applied.
  */
 export class Kv {
-  readonly #requester: Requester;
-  readonly #timeoutMs: number;
+  readonly #requests: KvRequests;
 
   constructor(requester: Requester, timeoutMs: number) {
-    this.#requester = requester;
-    this.#timeoutMs = timeoutMs;
+    this.#requests = new KvRequests(requester, timeoutMs);
   }
 
   /**
@@ -98,7 +74,7 @@ export class Kv {
   }
 
   /**
-   * Reads the selected keys in one answer; see `pages` for more than fits.
+   * Reads the selected keys in one answer; see `list` for more than fits.
    *
    * @throws ServiceError COMPACTED; see `Kv`.
    */
@@ -106,7 +82,7 @@ export class Kv {
     checkOptions(RANGE_OPTIONS, options);
     const op = readOf(selector, options);
     const query = { type: 'range', op, serializable: options.serializable ?? false } as const;
-    const { result, revision } = await this.#requester.query(query, this.#options(options));
+    const { result, revision } = await this.#requests.query(query, options);
     if (result.type !== 'range') throw unexpected(result.type);
     return { ...rangeAnswer(result), revision };
   }
@@ -124,7 +100,7 @@ export class Kv {
   ): Promise<{ readonly revision: number; readonly prev: KvPair | undefined }> {
     checkOptions(PUT_OPTIONS, options);
     const op = putOp({ put: key, value, ...options });
-    const { result, revision } = await this.#write({ type: 'kv', op }, options);
+    const { result, revision } = await this.#requests.write({ type: 'kv', op }, options);
     if (result.type !== 'put') throw unexpected(result.type);
     return { revision, prev: result.prev === undefined ? undefined : toPair(result.prev) };
   }
@@ -140,7 +116,7 @@ export class Kv {
   ): Promise<{ readonly revision: number; readonly deleted: number; readonly prev: readonly KvPair[] }> {
     checkOptions(DELETE_OPTIONS, options);
     const op = { type: 'delete', ...keyRange(selector), prevKv: options.prevKv ?? false } as const;
-    const { result, revision } = await this.#write({ type: 'kv', op }, options);
+    const { result, revision } = await this.#requests.write({ type: 'kv', op }, options);
     if (result.type !== 'delete') throw unexpected(result.type);
     return { revision, deleted: result.deleted, prev: result.prev.map(toPair) };
   }
@@ -151,46 +127,121 @@ export class Kv {
    * The comparison `{ held: lock }` holds while that grant has its lock. With the option `fence` instead, the whole
    * transaction is refused (FENCED) when the grant has lost it.
    */
-  async txn(
-    request: TxnRequest,
-    options: WriteOptions = {},
-  ): Promise<{ readonly succeeded: boolean; readonly results: readonly TxnAnswer[]; readonly revision: number }> {
-    checkOptions(TRANSACTION, request);
-    checkOptions(TXN_OPTIONS, options);
-    const txn = {
-      compare: (request.compare ?? []).map(compareOf),
-      success: (request.success ?? []).map(opOf),
-      failure: (request.failure ?? []).map(opOf),
-    };
-    const onlyReads = [...txn.success, ...txn.failure].every((op) => op.type === 'range');
-    // Locks keep no history that a read could use, so a comparison of a lock goes through the log.
-    const isCommand = !onlyReads || options.fence !== undefined || txn.compare.some(isLockCompare);
-    const { result, revision } = isCommand
-      ? await this.#write({ type: 'txn', txn }, options)
-      : await this.#requester.query({ type: 'readTxn', txn, serializable: false }, this.#options(options));
-    if (result.type !== 'txn') throw unexpected(result.type);
-    return { succeeded: result.succeeded, results: result.results.map(txnAnswer), revision };
+  async txn(request: TxnRequest, options: WriteOptions = {}): Promise<TxnResult> {
+    return runTxn(this.#requests, request, options);
   }
 
   /**
-   * Reads all selected pairs in the order of their keys, page by page, as of one revision. Use it for more pairs than
-   * one answer should carry. There is at least one page, which may be empty.
+   * Begins a transaction that is written step by step, with typed results.
    *
-   * @throws ServiceError COMPACTED when that revision is compacted while the pages are read; see `Kv` for the others.
+   * ```ts
+   * const sold = await remora.kv
+   *   .transaction()
+   *   .if('stock/7', 'value', '=', 'free')
+   *   .put('stock/7', 'sold')
+   *   .else()
+   *   .get('stock/7')
+   *   .commit();
+   * if (!sold.succeeded) console.log(sold.results[0].kvs);
+   * ```
    */
-  async *pages(selector: KeySelector, options: PagesOptions = {}): AsyncGenerator<ScanPage> {
-    checkOptions(PAGES_OPTIONS, options);
+  transaction(): Txn {
+    return new Txn({ compare: [], success: [], failure: [] }, (request, options) => this.txn(request, options));
+  }
+
+  /**
+   * Adds to a counter: a key whose value is a whole number in decimal. A key that does not exist counts as 0. The
+   * increment is applied at most once, and linearizable.
+   *
+   * UNKNOWN_OUTCOME means that it may have been applied. Repeat it then only with a `once`: see `IncrementOptions`.
+   *
+   * @throws ServiceError INVALID_ARGUMENT when the value is no whole number, or the sum is not a safe integer;
+   *   DEADLINE_EXCEEDED also when other clients changed the key too often; FENCED; LEASE_NOT_FOUND; see `Kv`.
+   */
+  async increment(key: BytesLike, options: IncrementOptions = {}): Promise<Increment> {
+    checkOptions(INCREMENT_OPTIONS, options);
+    requireBytes(key, 'the key to increment');
+    return increment(this.#requests, key, options);
+  }
+
+  /**
+   * Creates a key. Changes nothing when it exists, and returns what is there.
+   *
+   * @throws ServiceError FENCED; LEASE_NOT_FOUND; see `Kv`.
+   */
+  async putIfAbsent(key: BytesLike, value: BytesLike, options: PutIfAbsentOptions = {}): Promise<PutIfAbsent> {
+    checkOptions(PUT_IF_ABSENT_OPTIONS, options);
+    return putIfAbsent(this.#requests, { key, value }, options);
+  }
+
+  /**
+   * Puts a key if it is as expected: a value; a pair as it was read, which means unchanged since then, by its
+   * `modRevision`; or undefined for a key that does not exist. Otherwise changes nothing, and returns what is there.
+   *
+   * @throws ServiceError FENCED; LEASE_NOT_FOUND; see `Kv`.
+   */
+  async compareAndSet(
+    key: BytesLike,
+    expected: BytesLike | KvPair | undefined,
+    value: BytesLike,
+    options: CompareAndSetOptions = {},
+  ): Promise<CompareAndSet> {
+    checkOptions(COMPARE_AND_SET_OPTIONS, options);
+    return compareAndSet(this.#requests, { key, value, expected }, options);
+  }
+
+  /**
+   * Runs a function that reads and writes keys, and applies its writes if nothing that it read has changed meanwhile.
+   * Otherwise runs it again. Returns what the committed run returned.
+   *
+   * ```ts
+   * await remora.kv.stm(async (t) => {
+   *   const from = Number((await t.get('accounts/a'))?.text());
+   *   const to = Number((await t.get('accounts/b'))?.text());
+   *   t.put('accounts/a', String(from - 10));
+   *   t.put('accounts/b', String(to + 10));
+   * });
+   * ```
+   *
+   * The function may run several times, so it has no effects but its writes. All reads of a run show one moment.
+   * UNKNOWN_OUTCOME means that the last run may have been committed: it is not repeated.
+   *
+   * @throws ServiceError DEADLINE_EXCEEDED also when other clients changed the keys too often; FENCED; LEASE_NOT_FOUND;
+   *   TOO_MANY_OPERATIONS; see `Kv`. The error of the function, if it throws; nothing is written then.
+   */
+  async stm<Result>(work: StmWork<Result>, options: StmOptions = {}): Promise<Result> {
+    checkOptions(STM_OPTIONS, options);
+    requireFunction(work, 'stm');
+    return runStm(this.#requests, work, options);
+  }
+
+  /**
+   * All selected pairs in the order of their keys, as of one revision, read page by page. Use it for more pairs than
+   * one answer should carry.
+   *
+   * ```ts
+   * for await (const pair of remora.kv.list({ prefix: 'orders/' })) console.log(pair);
+   * ```
+   *
+   * Reading throws ServiceError COMPACTED when that revision is compacted meanwhile; see `Kv` for the others.
+   */
+  list(selector: KeySelector, options: KvListOptions = {}): Listing<KvPair, KvPage> {
+    checkOptions(KV_LIST_OPTIONS, options);
     const { key, end = keyAfter(key) } = keyRange(selector);
-    const bytes = options.pageBytes ?? SCAN_PAGE_BYTES;
-    let revision = options.revision ?? 0;
-    for (let from: Uint8Array | undefined = key, first = true; from !== undefined; first = false) {
-      const query = { type: 'scan', key: from, end, revision, bytes } as const;
-      const answer = await this.#requester.query(query, this.#options(options));
-      if (answer.result.type !== 'scan') throw unexpected(answer.result.type);
-      if (revision === 0) revision = answer.revision;
-      from = answer.result.next;
-      if (first || answer.result.kvs.length > 0) yield { kvs: answer.result.kvs.map(toPair), revision };
-    }
+    return new Listing((cursor) => this.#page({ key, end }, options, cursor));
+  }
+
+  async #page(span: Span, options: KvListOptions, cursor: string | undefined): Promise<KvPage> {
+    const place = cursor === undefined ? undefined : placeOf(cursor, span);
+    const { pageBytes: bytes = SCAN_PAGE_BYTES, pageSize, keysOnly } = options;
+    const { from, revision } = place ?? { from: span.key, revision: options.revision ?? 0 };
+    const limits = { bytes, ...(pageSize !== undefined && { limit: pageSize }), ...(keysOnly && { keysOnly }) };
+    const query = { type: 'scan', key: from, end: span.end, revision, ...limits } as const;
+    const { result, revision: newest } = await this.#requests.query(query, options);
+    if (result.type !== 'scan') throw unexpected(result.type);
+    const shown = revision === 0 ? newest : revision;
+    const next = result.next === undefined ? undefined : `${shown}.${cursorOf(result.next)}`;
+    return { items: result.kvs.map(toPair), cursor: next, revision: shown };
   }
 
   /**
@@ -199,136 +250,47 @@ export class Kv {
    */
   watch(selector: KeySelector, options: WatchOptions = {}): KvWatch {
     checkOptions(WATCH_OPTIONS, options);
-    return new KvWatch(this.#requester, keyRange(selector), options);
+    return new KvWatch(this.#requests.requester, keyRange(selector), options);
+  }
+
+  /**
+   * A local copy of the selected keys, kept up to date by a watch: reading it sends nothing. It is as of its
+   * `revision`, which may be behind the cluster's.
+   *
+   * ```ts
+   * const config = remora.kv.mirror({ prefix: 'config/' });
+   * await config.ready();
+   * console.log(config.get('config/limit')?.text(), config.revision);
+   * ```
+   */
+  mirror(selector: KeySelector, options: MirrorOptions = {}): KvMirror {
+    checkOptions(MIRROR_OPTIONS, options);
+    const span = keyRange(selector);
+    const { requester } = this.#requests;
+    return new KvMirror({ requester, span, list: () => this.list(selector) }, options);
   }
 
   /** Discards the history before `revision`: reads and watches of earlier revisions then end with COMPACTED. */
   async compact(revision: number, options: OperationOptions = {}): Promise<void> {
     checkOptions(COMPACT_OPTIONS, options);
     requireRevision(revision, 'revision', 1);
-    await this.#requester.command({ type: 'compact', revision }, this.#options(options));
-  }
-
-  async #write(
-    command: Extract<Command, { type: 'kv' | 'txn' }>,
-    options: WriteOptions,
-  ): Promise<{ readonly result: CommandResult; readonly revision: number }> {
-    if (options.fence === undefined) return this.#requester.command(command, this.#options(options));
-    const held = lockCompare(options.fence);
-    const op: KvOp = command.type === 'kv' ? command.op : command;
-    const txn = { compare: [held], success: [op], failure: [] };
-    const { result, revision } = await this.#requester.command({ type: 'txn', txn }, this.#options(options));
-    if (result.type !== 'txn') throw unexpected(result.type);
-    const [written] = result.results;
-    if (written === undefined) throw notHeld(held);
-    return { result: written, revision };
-  }
-
-  #options(options: OperationOptions): { timeoutMs: number; signal: AbortSignal | undefined } {
-    const timeoutMs = options.timeout === undefined ? this.#timeoutMs : requestMsOf(options.timeout, 'timeout');
-    return { timeoutMs, signal: options.signal };
+    await this.#requests.compact(revision, options);
   }
 }
 
-function readOf(selector: KeySelector, options: RangeOptions): RangeOp {
-  if (options.sort !== undefined) checkSort(options.sort);
-  // Field by field: combining objects costs a tenth of a read here.
-  return rangeOp(keyRange(selector), {
-    limit: options.limit ?? 0,
-    revision: options.revision ?? 0,
-    sortOrder: options.sort?.order ?? 'none',
-    sortTarget: options.sort?.by ?? 'key',
-    keysOnly: options.keysOnly ?? false,
-    countOnly: options.countOnly ?? false,
-  });
+interface Span {
+  readonly key: Uint8Array;
+  readonly end: Uint8Array;
 }
 
-/** Both decide which pairs a limit leaves out, so neither has a default. */
-function checkSort(sort: NonNullable<RangeOptions['sort']>): void {
-  checkOptions(SORT, sort);
-  sortTarget(sort.by, 'sort.by');
-  sortOrder(sort.order, 'sort.order');
-}
+const CURSOR = /^(\d{1,16})\.([\w-]+)$/;
 
-function putOp(put: Extract<TxnOperation, { put: unknown }>): Extract<KvOp, { type: 'put' }> {
-  return {
-    type: 'put',
-    key: toBytes(put.put),
-    value: toBytes(put.value),
-    lease: put.lease ?? 0n,
-    prevKv: put.prevKv ?? false,
-    ignoreValue: false,
-    ignoreLease: false,
-  };
-}
-
-function opOf(operation: TxnOperation): KvOp {
-  object(operation, 'an operation of a transaction');
-  if ('put' in operation) {
-    checkOptions(TXN_PUT, operation);
-    return putOp(operation);
-  }
-  if ('delete' in operation) {
-    checkOptions(TXN_DELETE, operation);
-    return { type: 'delete', ...keyRange(operation.delete), prevKv: operation.prevKv ?? false };
-  }
-  checkOptions(TXN_READ, operation);
-  return readOf(operation.get, operation);
-}
-
-const RESULTS = { '=': 'equal', '>': 'greater', '<': 'less', '!=': 'notEqual' } as const;
-
-function compareOf(compare: TxnCompare): Compare {
-  object(compare, 'a comparison of a transaction');
-  if ('held' in compare) {
-    checkOptions(GRANT_COMPARISON, compare);
-    return lockCompare(compare.held);
-  }
-  checkOptions(KEY_COMPARISON, compare);
-  const base = { ...keyRange(compare.key), result: resultOf(compare.is) };
-  const { target, than } = compare;
-  if (target === 'value' && (typeof than === 'string' || than instanceof Uint8Array)) {
-    return { ...base, target: { of: target, value: toBytes(than) } };
-  }
-  // 0: for keys without a lease.
-  if (target === 'lease' && typeof than === 'bigint') {
-    leaseOrNone(than, 'a lease to compare with');
-    return { ...base, target: { of: target, value: than } };
-  }
-  if ((target === 'version' || target === 'create' || target === 'mod') && typeof than === 'number') {
-    return { ...base, target: { of: target, value: requireRevision(than, `a ${target} to compare with`) } };
-  }
-  throw new ServiceError(
-    'INVALID_ARGUMENT',
-    `a comparison: ${shown(target)} cannot be compared with a value of type ${typeof than}`,
-  );
-}
-
-function resultOf(is: KeyTxnCompare['is']): (typeof RESULTS)[keyof typeof RESULTS] {
-  if (typeof is === 'string' && Object.hasOwn(RESULTS, is)) return RESULTS[is];
-  throw new ServiceError(
-    'INVALID_ARGUMENT',
-    `is: expected one of ${Object.keys(RESULTS).join(', ')}, got ${shown(is)}`,
-  );
-}
-
-function rangeAnswer(result: Extract<KvResult, { type: 'range' }>): Omit<RangeAnswer, 'revision'> {
-  return { kvs: result.kvs.map(toPair), more: result.more, count: result.count };
-}
-
-function txnAnswer(result: KvResult): TxnAnswer {
-  switch (result.type) {
-    case 'range':
-      return { type: 'get', ...rangeAnswer(result) };
-    case 'put':
-      return { type: 'put', prev: result.prev === undefined ? undefined : toPair(result.prev) };
-    case 'delete':
-      return { type: 'delete', deleted: result.deleted, prev: result.prev.map(toPair) };
-    case 'txn':
-      throw unexpected(result.type);
-  }
-}
-
-function unexpected(type: string): ServiceError {
-  return new ServiceError('INTERNAL', `a request was answered by a result of another kind: ${type}`);
+/** Where a list of pairs goes on. @throws ServiceError INVALID_ARGUMENT for a cursor of another list. */
+function placeOf(cursor: string, { key, end }: Span): { readonly from: Uint8Array; readonly revision: number } {
+  const [, digits = '', text = ''] = CURSOR.exec(cursor) ?? [];
+  if (text === '') throw wrongCursor(cursor);
+  const [from, revision] = [bytesOfCursor(text), Number(digits)];
+  const isInside = compareBytes(from, key) >= 0 && (end.length === 0 || compareBytes(from, end) < 0);
+  if (!isInside || revision === 0 || !Number.isSafeInteger(revision)) throw wrongCursor(cursor);
+  return { from, revision };
 }

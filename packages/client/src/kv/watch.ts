@@ -1,16 +1,8 @@
-import { type Bytes, ServiceError } from '@remora/base';
-import {
-  type KvEvent,
-  type PipeWatchMessage,
-  type PipeWatchRequest,
-  pipeWatch,
-  type Query,
-  rangeOp,
-} from '@remora/protocol';
+import type { KvEvent, PipeWatchMessage } from '@remora/protocol';
 import { flag, revision, signal } from '../options/option-kinds.ts';
 import { optionSet } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
-import { Subscription } from '../transport/subscription.ts';
+import { KeyChanges, type WatchedKeys } from './key-changes.ts';
 import { type KvPair, toPair } from './keys.ts';
 
 export interface WatchOptions {
@@ -46,64 +38,14 @@ export interface WatchEvent {
  * W2. The watch ends with COMPACTED when the revision to resume from was compacted.
  * W3. Once the watch has begun, it reports every change that is requested afterwards.
  */
-export class KvWatch extends Subscription<WatchEvent, PipeWatchRequest, PipeWatchMessage> {
-  readonly #asked: Omit<Extract<PipeWatchRequest, { readonly kind: 'create' }>, 'startRevision'>;
-  #nextRevision: number;
-  #begins: (revision: number) => void = () => {};
-  #endsBefore: (error: ServiceError) => void = () => {};
-  readonly #began = new Promise<number>((resolve, reject) => {
-    this.#begins = resolve;
-    this.#endsBefore = reject;
-  });
-
-  constructor(requester: Requester, range: { readonly key: Bytes; readonly end?: Bytes }, options: WatchOptions) {
-    const { startRevision = 0, noPut = false, noDelete = false, prevKv = false, signal } = options;
-    super(requester, pipeWatch);
-    this.#began.catch(() => {}); // Nobody may be waiting for it.
-    this.#asked = { kind: 'create', ...range, noPut, noDelete, prevKv };
-    this.#nextRevision = startRevision;
-    this.begin(signal);
+export class KvWatch extends KeyChanges<WatchEvent> {
+  constructor(requester: Requester, range: WatchedKeys, options: WatchOptions) {
+    super(requester, range, { ...options, toEvents: toWatchEvents });
   }
+}
 
-  /** The revision from which the watch would resume now; 0 until it has begun. */
-  get nextRevision(): number {
-    return this.#nextRevision;
-  }
-
-  /**
-   * Resolves once the watch has begun (W3), to the revision of its first possible event. Without `startRevision`, a
-   * change that is made before this resolves may or may not be reported.
-   *
-   * @throws ServiceError the error with which the watch ended before it began; CANCELED when it was closed.
-   */
-  began(): Promise<number> {
-    return this.#began;
-  }
-
-  protected override over(error: ServiceError | undefined): void {
-    this.#endsBefore(error ?? new ServiceError('CANCELED', 'the watch was closed before it began'));
-  }
-
-  protected request(): PipeWatchRequest {
-    return { ...this.#asked, startRevision: this.#nextRevision };
-  }
-
-  /** Reads the first key: reading several ranges may need the master, which a running watch does not need. */
-  protected probe(): Query {
-    const { key } = this.#asked;
-    const op = rangeOp({ key }, { limit: 1, keysOnly: true });
-    return { type: 'range', op, serializable: false };
-  }
-
-  protected eventsOf(message: PipeWatchMessage): readonly WatchEvent[] {
-    // W1. Everything before the beginning is complete, unless the watch was asked to begin earlier. A watch that begins
-    //     at a future revision also receives the progress of its keys, from which it must not resume.
-    if (message.kind === 'events' || this.#nextRevision === 0) {
-      this.#nextRevision = Math.max(this.#nextRevision, message.revision + 1);
-    }
-    if (message.kind === 'created') this.#begins(this.#nextRevision);
-    return message.kind === 'events' ? message.events.map(toWatchEvent) : [];
-  }
+function toWatchEvents(message: PipeWatchMessage): readonly WatchEvent[] {
+  return message.kind === 'events' ? message.events.map(toWatchEvent) : [];
 }
 
 function toWatchEvent(event: KvEvent): WatchEvent {

@@ -19,6 +19,7 @@ import { notAtOnce } from './acquire-errors.ts';
 import { ACQUIRE_OPTIONS, type AcquireOptions } from './acquire-options.ts';
 import { HeldLock } from './held-lock.ts';
 import type { LockDeps } from './lock-deps.ts';
+import { ownHold } from './task-locks.ts';
 
 /** What to acquire if it is not an exclusive lock: permits, a share, a place at a barrier. */
 export interface AcquireWhat {
@@ -40,6 +41,11 @@ export async function acquireLock(
 ): Promise<HeldLock> {
   checkOptions(ACQUIRE_OPTIONS, options);
   checkWanted(what.as);
+  const { token, wait } = options;
+  const waits = wait === undefined || durationMs(wait, 'wait') > 0;
+  const { as } = what;
+  const outer = ownHold(deps.requester, { lock: id, as, token, waits, reentrant: deps.reentrant });
+  if (outer !== undefined) return outer.acquire({ depthMax: options.depthMax, signal: options.signal });
   const { clock, liveness } = deps.requester.ports;
   const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
   const startedMs = clock.monotonicMs();

@@ -3,6 +3,7 @@ import { ManualClock } from '@remora/base/testing';
 import type { LockCommand, LockResult } from '@remora/lock';
 import type { Command, CommandResult, Done, PipeReply } from '@remora/protocol';
 import { expect, test } from 'vitest';
+import { Tracing } from '../observe/tracing.ts';
 import { Owners } from '../session/owner.ts';
 import type { Session } from '../session/session.ts';
 import type { Requester } from '../transport/requester.ts';
@@ -10,7 +11,6 @@ import type { AcquireRequest } from './acquire.ts';
 import { type AcquireWhat, acquireLock } from './acquire-lock.ts';
 import type { AcquireOptions } from './acquire-options.ts';
 import type { LockDeps } from './lock-deps.ts';
-import { Tracing } from './tracing.ts';
 
 const ID: AcquireRequest['lock'] = { namespace: 'n', name: utf8('a') };
 const SHARED = { token: 't', as: { type: 'shared' } } as const;
@@ -49,7 +49,7 @@ function client() {
   } as unknown as Session;
   const deps: Partial<LockDeps> = {
     ...{ requester, session: () => session, nextAttempt: () => ++attempts, requestTimeoutMs: 5_000 },
-    tracing: new Tracing(undefined, () => {}),
+    tracing: new Tracing(undefined, { onFailure: () => {} }),
     grants: { watch: () => () => {} } as unknown as LockDeps['grants'],
   };
   const acquire = ({ as, ...options }: AcquireOptions & AcquireWhat = SHARED): ReturnType<typeof acquireLock> =>

@@ -8,6 +8,7 @@ import type { DedicatedLease, LockCondition } from '../session/dedicated-lease.t
 import type { HeldGrant, OwnerTurns } from '../session/owner.ts';
 import type { Session } from '../session/session.ts';
 import { onAbort } from '../transport/abort.ts';
+import { Printable } from '../values/printable.ts';
 import { AcquireOperation, type AcquireRequest, type AcquireStats, lockResult } from './acquire.ts';
 import { ACQUIRE_CHECKS, type AcquireOptions } from './acquire-options.ts';
 import { type Convertible, downgradeHold, UPGRADE_OPTIONS, type UpgradeOptions, upgradeHold } from './conversion.ts';
@@ -15,6 +16,7 @@ import { type HeldLockState, type Hold, HoldLiveness } from './hold-liveness.ts'
 import type { LockDeps } from './lock-deps.ts';
 import { noDedicatedLease, refusalOf, takenAway } from './lock-errors.ts';
 import { LockRelease } from './lock-release.ts';
+import { nameText } from './named-lock.ts';
 import type { RevokeListener } from './revoke.ts';
 
 /** How to re-enter a lock through its handle: `depthMax` limits the levels, `signal` gives up. */
@@ -25,7 +27,7 @@ export const REENTRY_OPTIONS = optionSet<ReentryOptions>('re-entry', {
 });
 
 /** A lock, a share of one, or permits that this client holds. Release it with `release`, or with `await using`. */
-export class HeldLock implements AsyncDisposable {
+export class HeldLock extends Printable implements AsyncDisposable {
   /** The namespace and the name of the lock. */
   readonly id: LockId;
   /** Identifies the owner within its session. Keep it secret: it lets others release the lock. */
@@ -51,6 +53,7 @@ export class HeldLock implements AsyncDisposable {
   #upgrades: Set<AbortController> | undefined;
 
   constructor(deps: LockDeps, session: Session, hold: Hold) {
+    super();
     const { request, grant, own } = hold;
     this.#deps = deps;
     this.#session = session;
@@ -69,6 +72,11 @@ export class HeldLock implements AsyncDisposable {
     const liveness = this.#liveness;
     const beforeLast = (): void => this.#giveUpUpgrades();
     this.#release = new LockRelease(deps, session, { request, grant, own, liveness, beforeLast });
+  }
+
+  /** The name of the lock, as text; `id.name` has its bytes. */
+  get name(): string {
+    return nameText(this.id);
   }
 
   /**
@@ -121,6 +129,12 @@ export class HeldLock implements AsyncDisposable {
   get handle(): { lease: string; incarnation: number; token: string; attempt: number } {
     const { lease, incarnation } = this.#session.ref;
     return { lease: lease.toString(16), incarnation, token: this.token, attempt: this.#request.attempt };
+  }
+
+  /** Its name, its version, how it is held and its state. The token, a secret, is not in it. */
+  toJSON(): object {
+    const { name, version, mode, state } = this;
+    return { namespace: this.id.namespace, name, version, mode, state };
   }
 
   /**

@@ -1,11 +1,12 @@
 import { ServiceError } from '@remora/base';
 import { lookingSignal, onAbort } from '../transport/abort.ts';
+import { Printable } from '../values/printable.ts';
 import type { HeldLock } from './held-lock.ts';
 import type { HeldLockState } from './hold-liveness.ts';
 import type { Locks } from './locks.ts';
 
 /** Several locks that this client holds together. Release them with `release`, or with `await using`. */
-export class HeldLocks implements AsyncDisposable {
+export class HeldLocks extends Printable implements AsyncDisposable {
   /**
    * One handle for each choice, in the order of the choices. A lock that was chosen twice has one handle, which appears
    * twice.
@@ -22,6 +23,7 @@ export class HeldLocks implements AsyncDisposable {
     held: readonly HeldLock[],
     options: { readonly places: readonly number[]; readonly checks: Pick<Locks, 'check'> },
   ) {
+    super();
     this.#held = held;
     this.#checks = options.checks;
     this.locks = options.places.flatMap((place) => held[place] ?? []);
@@ -41,6 +43,11 @@ export class HeldLocks implements AsyncDisposable {
     const states = this.#held.map(({ state }) => state);
     const worst = (['lost', 'released', 'suspended'] as const).find((state) => states.includes(state));
     return worst ?? 'active';
+  }
+
+  /** Their names, versions and states. */
+  toJSON(): object {
+    return { locks: this.locks.map((lock) => lock.toJSON()), state: this.state };
   }
 
   /** How long all of them are certain to be held if no further heartbeat is answered, in ms. */

@@ -1,9 +1,9 @@
 import type { LockId, SessionRef } from '@remora/lock';
+import type { Tracing } from '../observe/tracing.ts';
 import type { Session } from '../session/session.ts';
 import type { SessionTerms } from '../session/session-pace.ts';
 import type { Requester } from '../transport/requester.ts';
 import type { GrantWatches } from './grant-watch.ts';
-import type { Tracing } from './tracing.ts';
 
 /** What locks need of their client. */
 export interface LockDeps {
@@ -19,6 +19,8 @@ export interface LockDeps {
   /** A token for an owner that only one acquire has. */
   readonly newToken: () => string;
   readonly requestTimeoutMs: number;
+  /** Whether a task that holds a lock enters it again (TL2). */
+  readonly reentrant: boolean;
   readonly grants: GrantWatches;
   readonly tracing: Tracing;
 }

@@ -2,6 +2,7 @@ import { ServiceError } from '@remora/base';
 import type { Condition, HolderState, LockState, SessionRef } from '@remora/lock';
 import type { SessionInfo } from '@remora/protocol';
 import type { Requester } from '../transport/requester.ts';
+import { printable } from '../values/printable.ts';
 
 /** How long a holder keeps a lock without renewing it. */
 export interface HolderTerms {
@@ -31,7 +32,7 @@ export async function detailsOf(requester: Requester, state: LockState, timeoutM
   const terms = await Promise.all(
     state.holders.slice(0, TERMS_MAX).map(({ owner }) => termsIfKnown(requester, owner.session, timeoutMs)),
   );
-  return { ...state, holders: state.holders.map((holder, at) => ({ ...holder, terms: terms[at] })) };
+  return printable({ ...state, holders: state.holders.map((holder, at) => ({ ...holder, terms: terms[at] })) });
 }
 
 async function termsIfKnown(requester: Requester, session: SessionRef, timeoutMs: number) {

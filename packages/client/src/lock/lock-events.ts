@@ -6,6 +6,7 @@ import { object, signal, text } from '../options/option-kinds.ts';
 import { checkOptions, optionSet } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
 import { Subscription } from '../transport/subscription.ts';
+import { printable } from '../values/printable.ts';
 
 export interface LockEventsOptions {
   /** Ends the watch when it aborts. */
@@ -93,16 +94,16 @@ export function eventsOfLocks(
   options: LockEventsOptions,
 ): LockEvents<LocksWatchEvent> {
   const toEvents = (news: LockNews): readonly LocksWatchEvent[] =>
-    news.type === 'begin' || news.type === 'live' ? [news] : lockWatchEvents(news);
+    news.type === 'begin' || news.type === 'live' ? [printable(news)] : lockWatchEvents(news);
   return new LockEvents(requester, { namespace, name, single: false }, { ...options, toEvents });
 }
 
 /** The part of a message that is about one lock. */
 export function lockWatchEvents(news: LockNews): readonly LockWatchEvent[] {
-  if (news.type === 'state') return [news];
+  if (news.type === 'state') return [printable(news)];
   if (news.type !== 'events') return [];
   const { lock, revision } = news;
-  return news.events.map((event) => ({ ...event, lock, revision }));
+  return news.events.map((event) => printable({ ...event, lock, revision }));
 }
 
 /** The states of locks, kept up to date from the events of a watch: each is what `Locks.show` would return. */
@@ -141,7 +142,7 @@ export class LockStates {
 
   #set(lock: LockId, state: LockState | undefined): void {
     if (state === undefined) this.#states.delete(keyOf(lock));
-    else this.#states.set(keyOf(lock), state);
+    else this.#states.set(keyOf(lock), printable(state));
   }
 
   #forget({ from, to }: Extract<LocksWatchEvent, { type: 'begin' }>): void {

@@ -74,7 +74,7 @@ export class LockSet {
 
   /** Acquires all, runs `work`, and releases them, as `Lock.run`; the handle has `versions` in place of `version`. */
   run<Result>(...args: RunArguments<AcquireAllOptions, HeldLocks, Result>): Promise<Result> {
-    return runWithLock((options: AcquireAllOptions) => this.acquire(options), args, this.#deps.requester.ports.logger);
+    return runWithLock((options: AcquireAllOptions) => this.acquire(options), args, this.#deps.requester);
   }
 
   /** LS2. Returns a function that returns the remaining wait. */

@@ -5,18 +5,17 @@ import type { AcquireOptions } from './acquire-options.ts';
 import type { HeldLock } from './held-lock.ts';
 import type { LockDeps } from './lock-deps.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
+import { NamedLock } from './named-lock.ts';
 import { REVOKE_OPTIONS, type RevocationOutcome, type RevokeOptions, revokeLock } from './revoke.ts';
 import { type RunArguments, runWithLock } from './run-with-lock.ts';
 
 /** A lock by name, made by `RemoraClient.lock`. Making one sends no request. */
-export class Lock {
-  /** The namespace and the name of the lock. */
-  readonly id: LockId;
+export class Lock extends NamedLock {
   readonly #deps: LockDeps;
 
   constructor(deps: LockDeps, id: LockId) {
+    super(id);
     this.#deps = deps;
-    this.id = id;
   }
 
   /**
@@ -61,7 +60,7 @@ export class Lock {
    * @throws ServiceError as `acquire`; `work` was not run then.
    */
   run<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
-    return runWithLock((options: AcquireOptions) => this.acquire(options), args, this.#deps.requester.ports.logger);
+    return runWithLock((options: AcquireOptions) => this.acquire(options), args, this.#deps.requester);
   }
 
   /**

@@ -11,8 +11,10 @@ import {
 } from '@remora/lock';
 import { type BytesLike, toBytes } from '../kv/keys.ts';
 import { bytes, count, fencing, requireList, signal, text } from '../options/option-kinds.ts';
-import { type ChecksOf, checkOptions, optionSet, requireCount } from '../options/options.ts';
+import { type ChecksOf, checkOptions, optionSet } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
+import { bytesOfCursor, cursorOf, Listing } from '../values/listing.ts';
+import { printable } from '../values/printable.ts';
 import { lockResult } from './acquire.ts';
 import { detailsOf, type LockDetails } from './lock-details.ts';
 import { eventsOfLocks, type LockEvents, type LockEventsOptions, type LocksWatchEvent } from './lock-events.ts';
@@ -42,14 +44,12 @@ export const FORCE_RELEASE_OPTIONS = optionSet<ForceReleaseOptions>('forceReleas
 export interface LockListOptions extends NamespaceOptions {
   /** Only locks whose names begin with this. Default: all of the namespace. */
   readonly prefix?: BytesLike | undefined;
-  /** Only names after this one, for the next page. */
-  readonly after?: BytesLike | undefined;
-  /** How many locks to return, 1 to 1,000. Default 100. */
-  readonly limit?: number | undefined;
+  /** How many locks one page has at most, 1 to 1,000. Default 100. */
+  readonly pageSize?: number | undefined;
 }
 
 export const LOCK_LIST_OPTIONS = optionSet<LockListOptions>('list of locks', {
-  ...{ ...NAMESPACE_CHECKS, prefix: bytes, after: bytes, limit: count(1, LIST_LIMIT_MAX) },
+  ...{ ...NAMESPACE_CHECKS, prefix: bytes, pageSize: count(1, LIST_LIMIT_MAX) },
 });
 
 export interface LocksEventsOptions extends LockEventsOptions, NamespaceOptions {
@@ -70,6 +70,8 @@ export const VERSION_CHECK = optionSet<VersionCheck>('a check of a lock', {
   ...{ name: bytes, ...NAMESPACE_CHECKS, version: fencing },
 });
 
+const LIST_PAGE = 100;
+
 /** Inspects locks of any client, asks their holders to release them, and takes them by force. */
 export class Locks {
   readonly #requester: Requester;
@@ -88,7 +90,7 @@ export class Locks {
     const lock = lockIdOf(name, options);
     const result = await this.#query({ type: 'show', lock, allKinds: true });
     if (result.type !== 'show') throw unexpected(result.type);
-    return result.state;
+    return printable(result.state);
   }
 
   /**
@@ -100,22 +102,20 @@ export class Locks {
   }
 
   /**
-   * Lists locks in the order of their names, each with its first 10 holders and 10 waiters. While there are `more`,
-   * pass the name of the last lock as `after`. A free lock is listed if something was left with it: data, a capacity,
-   * or the record of a forced release.
+   * All locks in the order of their names, each with its first 10 holders and 10 waiters. A free lock is in the list if
+   * something was left with it: data, a capacity, or the record of a forced release.
    */
-  async list(options: LockListOptions = {}): Promise<{ readonly locks: readonly LockState[]; readonly more: boolean }> {
+  list(options: LockListOptions = {}): Listing<LockState> {
     checkOptions(LOCK_LIST_OPTIONS, options);
-    const result = await this.#query({
-      type: 'list',
-      namespace: options.namespace ?? DEFAULT_NAMESPACE,
-      prefix: toBytes(options.prefix ?? EMPTY_BYTES),
-      after: toBytes(options.after ?? EMPTY_BYTES),
-      limit: requireCount(options.limit ?? 100, 'limit', { min: 1, max: LIST_LIMIT_MAX }),
-      allKinds: true,
+    const { namespace = DEFAULT_NAMESPACE, pageSize: limit = LIST_PAGE } = options;
+    const prefix = toBytes(options.prefix ?? EMPTY_BYTES);
+    return new Listing(async (cursor) => {
+      const after = cursor === undefined ? EMPTY_BYTES : bytesOfCursor(cursor);
+      const result = await this.#query({ type: 'list', namespace, prefix, after, limit, allKinds: true });
+      if (result.type !== 'list') throw unexpected(result.type);
+      const last = result.locks.at(-1);
+      return { items: printable(result.locks), cursor: result.more && last ? cursorOf(last.lock.name) : undefined };
     });
-    if (result.type !== 'list') throw unexpected(result.type);
-    return { locks: result.locks, more: result.more };
   }
 
   /** Returns, for each of up to 1,000 checks, whether `version` holds that lock now. */

@@ -1,4 +1,8 @@
 import { type Logger, ServiceError, toServiceError } from '@remora/base';
+import type { Requester } from '../transport/requester.ts';
+import type { HeldLock } from './held-lock.ts';
+import { HeldLocks } from './held-locks.ts';
+import { asTask } from './task-locks.ts';
 
 /** The work to do while something is held. It receives the handle, with its `version` and `signal`. */
 export type Work<Held, Result> = (held: Held) => Result | Promise<Result>;
@@ -14,18 +18,20 @@ export type RunArguments<Options, Held, Result> =
  * A release that fails hides neither the result nor the error of the work: it is logged, retried in the background, and
  * attached as `suppressed` to an error of the work.
  */
-export async function runWithLock<Options extends object, Held extends AsyncDisposable, Result>(
+export async function runWithLock<Options extends object, Held extends HeldLock | HeldLocks, Result>(
   acquire: (options: Options) => Promise<Held>,
   args: RunArguments<Partial<Options>, Held, Result>,
-  logger: Logger,
+  requester: Requester,
 ): Promise<Result> {
+  const { logger } = requester.ports;
   const [options, work] = args.length === 1 ? [{}, args[0]] : args;
   if (typeof work !== 'function')
     throw new ServiceError('INVALID_ARGUMENT', `run: expected a function, got ${typeof work}`);
   const held = await acquire(options as Options);
   let result: Result;
   try {
-    result = await work(held);
+    const locks = held instanceof HeldLocks ? held.locks : [held as HeldLock];
+    result = await asTask(requester, locks, () => work(held));
   } catch (error) {
     const failure = await failureOf(held, logger);
     if (failure !== undefined) suppress(error, failure);

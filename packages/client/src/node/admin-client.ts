@@ -1,15 +1,30 @@
 import { ServiceError } from '@remora/base';
 import { admin } from '@remora/protocol/remora';
-import { bytes, flag, list, object, requireRevision, text } from '../options/option-kinds.ts';
-import { requireCount } from '../options/options.ts';
+import { bytes, count, flag, list, object, requireRevision, text } from '../options/option-kinds.ts';
+import { checkOptions, optionSet, requireCount } from '../options/options.ts';
+import { bytesOfCursor, cursorOf, Listing } from '../values/listing.ts';
 import { type AdminClientOptions, AdminConnection } from './admin-connection.ts';
 import { AuthClient } from './auth-client.ts';
 
 /** A change of a range: a split, a merge, a move of a replica and so on. */
 export type RangeChangeRequest = NonNullable<admin.ChangeRangeRequest['change']>;
 
+const RANGES_PAGE = 100;
+const RANGES_MAX = 1_000;
+
 /** A range as the caller saw it: the change is refused if its epoch has changed since. */
 export type SeenRange = Pick<admin.Range, 'id' | 'confVersion' | 'version'>;
+
+export interface RangeListOptions {
+  /** Begin with the range that has this routing key. Default: the first range. */
+  readonly from?: Uint8Array | undefined;
+  /** How many ranges one page has at most. Default 100. */
+  readonly pageSize?: number | undefined;
+}
+
+export const RANGE_LIST_OPTIONS = optionSet<RangeListOptions>('list of ranges', {
+  ...{ from: bytes, pageSize: count(1, RANGES_MAX) },
+});
 
 /**
  * The calls of `remora.v1.Admin`, for administration; and as `auth` those of `remora.v1.Auth`.
@@ -43,12 +58,18 @@ export class AdminClient {
     return this.#connection.call(admin.AdminService.listNodes, {});
   }
 
-  /** A page of ranges in the order of their keys, beginning with the range of the routing key `from`. */
-  async rangesFrom(from: Uint8Array, limit: number): Promise<admin.ListRangesResponse> {
-    return this.#connection.call(admin.AdminService.listRanges, {
-      from: bytesOf(from, 'from'),
-      limit: limitOf(limit),
-      rangeId: 0n,
+  /** The ranges in the order of their keys. */
+  ranges(options: RangeListOptions = {}): Listing<admin.Range> {
+    checkOptions(RANGE_LIST_OPTIONS, options);
+    const { from = Buffer.of(), pageSize = RANGES_PAGE } = options;
+    const first = bytesOf(from, 'from');
+    const limit = limitOf(pageSize);
+    return new Listing(async (cursor) => {
+      const start = cursor === undefined ? first : Buffer.from(bytesOfCursor(cursor));
+      const request = { from: start, limit, rangeId: 0n };
+      const { ranges, more } = await this.#connection.call(admin.AdminService.listRanges, request);
+      const last = ranges.at(-1);
+      return { items: ranges, cursor: more && last !== undefined ? cursorOf(last.end) : undefined };
     });
   }
 

@@ -18,13 +18,16 @@ import { CLIENT_CHECKS, type ClientOptions, endpointsOf } from '../client-option
 import { type Duration, durationMs } from '../options/duration.ts';
 import { duration, flag, object, text } from '../options/option-kinds.ts';
 import { checkOptions, optionSet } from '../options/options.ts';
-import type { ClientPorts, JournalPorts } from '../ports.ts';
+import type { ClientPorts, JournalPorts, Liveness } from '../ports.ts';
 import { BackgroundRenewerClient } from '../session/background-renewer-client.ts';
 import { type Credentials, credentialsOf } from '../transport/credentials.ts';
+import { processCrashRegistry } from './crash-hooks.ts';
 import { processExitHooks } from './exit-hooks.ts';
 import { processLiveness } from './liveness.ts';
 import { logInPolicy } from './plain-text.ts';
 import { startRenewalThread } from './renewal-thread.ts';
+import { linkTo } from './srv-link.ts';
+import { taskContext } from './task-context.ts';
 import { secureEndpoints } from './tls.ts';
 import { clientTls, type TlsOptions } from './tls-files.ts';
 
@@ -54,11 +57,31 @@ export interface ConnectOptions extends ClientOptions {
    * is free after this time and a TTL. Default 30 s.
    */
   readonly maxMainThreadBlock?: Duration | undefined;
+  /**
+   * Give locks back before the process dies of an uncaught exception: its main thread stands still, for at most 500 ms,
+   * while a worker thread revokes its sessions. Exit code and message stay as they are. With it, `tls` may contain data
+   * alone, and no functions. Default false.
+   */
+  readonly releaseOnCrash?: boolean | undefined;
+  /**
+   * Know what a task holds, by `AsyncLocalStorage`: for `reentrant`, and so that a task that would wait for itself is
+   * refused. From the first `run` on Node.js then tracks contexts, which slows down promises before Node.js 24. Default
+   * true.
+   */
+  readonly trackTasks?: boolean | undefined;
 }
 
 export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
   ...CLIENT_CHECKS,
-  ...{ tls: object, logger: object, journal: text, renewInWorker: flag, maxMainThreadBlock: duration },
+  ...{
+    tls: object,
+    logger: object,
+    journal: text,
+    renewInWorker: flag,
+    maxMainThreadBlock: duration,
+    trackTasks: flag,
+    releaseOnCrash: flag,
+  },
 });
 
 /**
@@ -78,39 +101,63 @@ export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
  */
 export async function connect(options: ConnectOptions): Promise<RemoraClient> {
   checkOptions(CONNECT_OPTIONS, options);
-  const endpoints = secureEndpoints(endpointsOf(options), options.tls);
+  const endpoints = secureEndpoints(endpointsOf(options), options.tls, { srv: true });
   const logger = options.logger ?? silentLogger;
   const tls = clientTls(endpoints.tls, logger);
   const clock = nodeClock();
+  const random = nodeRandom();
   const ports: ClientPorts = {
     clock,
-    random: nodeRandom(),
+    random,
     logger,
-    connectLink: ({ address, cluster }) => dialPipe(address, { clock, tls: tls?.options, cluster }),
+    connectLink: ({ address: endpoint, cluster }) =>
+      linkTo(endpoint, { random, dial: (address) => dialPipe(address, { clock, tls: tls?.options, cluster }) }),
     mayLogInAt: logInPolicy(endpoints, options),
     liveness: processLiveness,
+    ...(options.trackTasks === false ? {} : { task: taskContext }),
     exit: processExitHooks(),
     ...(options.journal === undefined ? {} : { journal: journalIn(options.journal) }),
   };
   if (options.journal !== undefined) await warnOfLooseMode(resolve(options.journal), 'the journal', ports.logger);
-  const backgroundRenewer = options.renewInWorker
-    ? { backgroundRenewer: renewalThread({ ...options, tls: endpoints.tls }, ports) }
-    : {};
-  return RemoraClient.open(
-    { ...ports, ...backgroundRenewer },
+  const thread = wantsThread(options) ? threadOf({ ...options, tls: endpoints.tls }, ports) : undefined;
+  const client = await RemoraClient.open(
+    { ...ports, ...thread?.ports },
     { ...options, attributes: { host: hostname(), pid: String(process.pid), ...options.attributes } },
   );
+  // What is acquired from now on can be given back. A lazy client acquires nothing before its cluster is there.
+  if (options.releaseOnCrash && !options.lazy) await awaited(thread?.ready, ports.liveness);
+  return client;
 }
 
-function renewalThread(options: ConnectOptions, ports: ClientPorts): BackgroundRenewerClient {
+function wantsThread({ renewInWorker, releaseOnCrash }: ConnectOptions): boolean {
+  return renewInWorker === true || releaseOnCrash === true;
+}
+
+async function awaited(ready: Promise<void> | undefined, liveness: Liveness): Promise<void> {
+  liveness.hold();
+  await ready;
+  liveness.release();
+}
+
+interface ClientThread {
+  readonly ports: Pick<ClientPorts, 'backgroundRenewer' | 'crash'>;
+  readonly ready: Promise<void>;
+}
+
+function threadOf(options: ConnectOptions, ports: ClientPorts): ClientThread {
   const settings = {
     tls: cloneable(options.tls),
     endpoints: endpointsOf(options),
     credentials: forThread(credentialsOf(options)),
     requestBytesMax: options.requestBytesMax ?? PIPE_REQUEST_BYTES_MAX,
     blockMaxMs: durationMs(options.maxMainThreadBlock ?? 30_000, 'maxMainThreadBlock'),
+    releaseOnCrash: options.releaseOnCrash === true,
   };
-  return new BackgroundRenewerClient(startRenewalThread(settings, ports));
+  const thread = startRenewalThread(settings, ports);
+  const backgroundRenewer = new BackgroundRenewerClient(thread, options.renewInWorker === true);
+  const { ready } = thread;
+  if (!options.releaseOnCrash) return { ports: { backgroundRenewer }, ready };
+  return { ports: { backgroundRenewer, crash: processCrashRegistry().hooksOf(thread.revoke) }, ready };
 }
 
 /** A function cannot be passed to another thread, which then uses the tokens that this thread obtains. */
@@ -127,7 +174,7 @@ function cloneable(tls: TlsOptions | undefined): TlsOptions | undefined {
   } catch (cause) {
     throw new ServiceError(
       'INVALID_ARGUMENT',
-      'renewInWorker: the option tls contains a function or a context, which cannot be passed to the renewal thread; ' +
+      'renewInWorker, releaseOnCrash: the option tls contains a function or a context, which cannot be passed to the renewal thread; ' +
         'give certificates and keys as text or bytes',
       { cause },
     );

@@ -1,4 +1,4 @@
-import { readEndpoints, ServiceError } from '@remora/base';
+import { type EndpointRules, readEndpoints, ServiceError } from '@remora/base';
 import type { TlsOptions } from './tls-files.ts';
 
 /** The servers of a client, and the options of TLS if it uses TLS. */
@@ -13,8 +13,12 @@ export interface SecureEndpoints {
  *
  * @throws ServiceError INVALID_ARGUMENT for invalid endpoints, and when the option `tls` contradicts their scheme.
  */
-export function secureEndpoints(endpoints: readonly string[], tls: TlsOptions | undefined): SecureEndpoints {
-  const { addresses, tls: isSecure } = readEndpoints(endpoints);
+export function secureEndpoints(
+  endpoints: readonly string[],
+  tls: TlsOptions | undefined,
+  rules?: EndpointRules,
+): SecureEndpoints {
+  const { addresses, tls: isSecure } = readEndpoints(endpoints, rules);
   if (isSecure === undefined) return { addresses, tls };
   if (isSecure) return { addresses, tls: tls ?? {} };
   if (tls === undefined) return { addresses, tls };

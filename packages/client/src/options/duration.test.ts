@@ -10,6 +10,10 @@ const rows: { given: Duration; expect: number }[] = [
   { given: '1.5s', expect: 1_500 },
   { given: '2m', expect: 120_000 },
   { given: '1h', expect: 3_600_000 },
+  { given: '2d', expect: 172_800_000 },
+  { given: '1m30s', expect: 90_000 },
+  { given: '1d12h0.5s', expect: 129_600_500 },
+  { given: '0', expect: 0 },
 ];
 test.each(rows)('$given is $expect ms', (row) => {
   expect(durationMs(row.given, 'wait')).toBe(row.expect);
@@ -25,7 +29,9 @@ test.each([
   '-5s',
   '5 s',
   's',
-  '5d',
+  '5w',
+  '1m30',
+  '30s1',
   null,
   {},
 ])('%s is refused', (given) => {

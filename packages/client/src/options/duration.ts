@@ -1,11 +1,13 @@
-import { ServiceError } from '@remora/base';
+import { parseDurationMs, ServiceError } from '@remora/base';
 import { shown } from './options.ts';
 
-/** A number of milliseconds, or a number with a unit: `'250ms'`, `'5s'`, `'2m'`, `'1h'`. */
-export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h'}`;
+type Part = `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
 
-const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
-const PATTERN = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/;
+/**
+ * A number of milliseconds, or text as on the command line: numbers with units, such as `'250ms'`, `'5s'`, `'1m30s'`,
+ * `'1h'` and `'2d'`, or `'0'`. The type takes up to three numbers.
+ */
+export type Duration = number | '0' | Part | `${Part}${Part}` | `${Part}${Part}${Part}`;
 
 /** The longest duration that a number of ms expresses exactly: some 285,000 years. */
 const DURATION_MS_MAX = Number.MAX_SAFE_INTEGER;
@@ -16,7 +18,7 @@ export function durationMs(duration: Duration, what: string): number {
   if (ms >= 0 && ms <= DURATION_MS_MAX) return ms;
   throw new ServiceError(
     'INVALID_ARGUMENT',
-    `${what}: expected a duration, such as 250 (milliseconds), '250ms' or '5s', got ${shown(duration)}`,
+    `${what}: expected a duration, such as 250 (milliseconds), '250ms', '5s' or '1m30s', got ${shown(duration)}`,
   );
 }
 
@@ -45,7 +47,5 @@ export function requestMsOf(timeout: Duration, what: string): number {
 
 function msOf(duration: Duration): number {
   if (typeof duration === 'number') return duration;
-  const match = typeof duration === 'string' ? PATTERN.exec(duration) : null;
-  const unit = match?.[2] as keyof typeof UNIT_MS | undefined;
-  return unit === undefined ? Number.NaN : Number(match?.[1]) * UNIT_MS[unit];
+  return (typeof duration === 'string' ? parseDurationMs(duration) : undefined) ?? Number.NaN;
 }

@@ -61,6 +61,9 @@ export const object: ArgumentCheck = (value, name) => {
 /** Checked by the call itself, whose messages name more than the option. */
 export const checkedByCall: ArgumentCheck = () => {};
 
+/** Also a negative one. */
+export const wholeNumber = count(-COUNT_MAX, COUNT_MAX);
+
 export function count(min: number, max: number): ArgumentCheck {
   return (value, name) => void requireCount(value as number, name, { min, max });
 }
@@ -86,7 +89,7 @@ export const misses = count(0, COUNT_MAX);
 
 export const list: ArgumentCheck = (value, name) => void requireList(value as readonly unknown[], name);
 
-export const sortTarget = oneOf(['key', 'version', 'create', 'mod', 'value']);
+export const sortTarget = oneOf(['key', 'version', 'createRevision', 'modRevision', 'value']);
 
 export const sortOrder = oneOf(['ascend', 'descend']);
 

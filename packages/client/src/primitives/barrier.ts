@@ -8,11 +8,13 @@ import type { HeldLockState } from '../lock/hold-liveness.ts';
 import type { LockDeps } from '../lock/lock-deps.ts';
 import { lockIdOf, NAMESPACE_CHECKS, type NamespaceOptions } from '../lock/lock-name.ts';
 import { FORCED_CHECKS, type ForceReleaseOptions, type Locks } from '../lock/locks.ts';
+import { NamedLock } from '../lock/named-lock.ts';
 import { bytes, parties } from '../options/option-kinds.ts';
 import { checkOptions, optionSet } from '../options/options.ts';
 import { lookingSignal } from '../transport/abort.ts';
 import { settledWithin } from '../transport/in-time.ts';
 import { ANSWER_GRACE_MS } from '../transport/operation.ts';
+import { Printable } from '../values/printable.ts';
 
 /** `wait`: how long to wait, by default as long as it takes. `signal`: gives up when it aborts. */
 export type BarrierOptions = Pick<AcquireOptions, 'wait' | 'signal'>;
@@ -44,15 +46,13 @@ const PASS = { as: { type: 'pass' } } as const;
  * A barrier: while somebody holds it, waiters wait; once nobody holds it, all of them pass at the same time. It is the
  * same lock as `client.lock(name)`, so the end of the holder's session lifts it too.
  */
-export class Barrier {
-  /** The namespace and the name of the barrier. */
-  readonly id: LockId;
+export class Barrier extends NamedLock {
   readonly #deps: LockDeps;
   readonly #locks: Locks;
 
   constructor(deps: LockDeps, id: LockId, locks: Locks) {
+    super(id);
     this.#deps = deps;
-    this.id = id;
     this.#locks = locks;
   }
 
@@ -98,9 +98,7 @@ export class Barrier {
 }
 
 /** A double barrier: parties begin together, once enough of them have entered, and end together, once all have left. */
-export class DoubleBarrier {
-  /** The namespace and the name of the barrier. */
-  readonly id: LockId;
+export class DoubleBarrier extends NamedLock {
   readonly #deps: LockDeps;
   readonly #parties: number;
 
@@ -108,8 +106,8 @@ export class DoubleBarrier {
   constructor(deps: LockDeps, name: BytesLike, options: DoubleBarrierOptions) {
     checkOptions(DOUBLE_BARRIER_OPTIONS, options);
     parties(options.parties, 'parties');
+    super(lockIdOf(name, { namespace: options.namespace }));
     this.#deps = deps;
-    this.id = lockIdOf(name, { namespace: options.namespace });
     this.#parties = options.parties;
   }
 
@@ -129,8 +127,8 @@ export class DoubleBarrier {
   }
 }
 
-/** A party's stay in a double barrier, from entering to leaving. Leave it with `leave`, or with `await using`. */
-export class BarrierStay implements AsyncDisposable {
+/** A party's stay in a double barrier, from entering to leaving. Leave it with `leave`, `release` or `await using`. */
+export class BarrierStay extends Printable implements AsyncDisposable {
   readonly #deps: LockDeps;
   readonly #held: HeldLock;
   readonly #left = new AbortController();
@@ -138,11 +136,17 @@ export class BarrierStay implements AsyncDisposable {
   #leaving: Promise<void> | undefined;
 
   constructor(deps: LockDeps, held: HeldLock) {
+    super();
     this.#deps = deps;
     this.#held = held;
     const { signal } = held;
     // Reading the signal of the hold checks the deadline.
     this.#signal = lookingSignal(AbortSignal.any([signal, this.#left.signal]), () => void signal.aborted);
+  }
+
+  /** The name of the barrier, as text. */
+  get name(): string {
+    return this.#held.name;
   }
 
   /** Grows with each entry. It is not a fencing version: the parties work at the same time. */
@@ -192,11 +196,22 @@ export class BarrierStay implements AsyncDisposable {
     return settledWithin(given, this.#deps.requester.ports.clock, ANSWER_GRACE_MS);
   }
 
-  /** Leaves, without waiting for the others. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Its name, its version and its state. */
+  toJSON(): object {
+    const { name, version, state } = this;
+    return { namespace: this.#held.id.namespace, name, version, state };
+  }
+
+  /** Leaves, without waiting for the others. Does nothing once the party has left or is lost. */
+  async release(): Promise<void> {
     if (this.#leaving !== undefined || this.#held.state === 'lost') return;
     this.#leaving = this.#held[Symbol.asyncDispose]().finally(() => this.#left.abort(hasLeft()));
     await this.#leaving;
+  }
+
+  /** As `release`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
   }
 }
 

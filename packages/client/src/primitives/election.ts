@@ -13,10 +13,12 @@ import {
   LockStates,
   lockWatchEvents,
 } from '../lock/lock-events.ts';
+import { NamedLock } from '../lock/named-lock.ts';
 import type { Duration } from '../options/duration.ts';
 import { bytes, requireLease, ttl } from '../options/option-kinds.ts';
 import { checkOptions, optionSet } from '../options/options.ts';
 import type { Session } from '../session/session.ts';
+import { Printable, printable } from '../values/printable.ts';
 
 /**
  * Elections. An election is an exclusive lock: its holder leads, its queue are the candidates, and its data are what
@@ -83,14 +85,12 @@ export interface LeadershipHandle {
 }
 
 /** An election by name, made by `RemoraClient.election`. */
-export class Election {
-  /** The namespace and the name of the election. */
-  readonly id: LockId;
+export class Election extends NamedLock {
   readonly #deps: LockDeps;
 
   constructor(deps: LockDeps, id: LockId) {
+    super(id);
     this.#deps = deps;
-    this.id = id;
   }
 
   /**
@@ -160,12 +160,18 @@ export class Election {
   }
 }
 
-/** A leadership of this client. Give it up with `resign`, or with `await using`. */
-export class Leadership implements AsyncDisposable {
+/** A leadership of this client. Give it up with `release`, or with `await using`. */
+export class Leadership extends Printable implements AsyncDisposable {
   readonly #held: HeldLock;
 
   constructor(held: HeldLock) {
+    super();
     this.#held = held;
+  }
+
+  /** The name of the election, as text. */
+  get name(): string {
+    return this.#held.name;
   }
 
   /** The fencing version, which grows with every leadership (EL1). */
@@ -188,6 +194,11 @@ export class Leadership implements AsyncDisposable {
     return this.#held.handle;
   }
 
+  /** Its name, its version and its state. */
+  toJSON(): object {
+    return this.#held.toJSON();
+  }
+
   /** Asks the cluster whether this leadership still lasts. The answer is about a moment before it arrives. */
   check(): Promise<boolean> {
     return this.#held.check();
@@ -199,11 +210,11 @@ export class Leadership implements AsyncDisposable {
   }
 
   /** Gives up the leadership: the next candidate leads. @throws ServiceError as `HeldLock.release`. */
-  resign(): Promise<void> {
+  release(): Promise<void> {
     return this.#held.release();
   }
 
-  /** As `resign`, but does not throw when the leadership was already lost. */
+  /** As `release`, but does not throw when the leadership was already lost. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#held[Symbol.asyncDispose]();
   }
@@ -213,7 +224,7 @@ function leaderOf(state: LockState | undefined): Leader | undefined {
   const holder: HolderState | undefined = state?.holders.find(({ mode, delayed }) => mode === 'exclusive' && !delayed);
   if (holder === undefined) return undefined;
   const { data: value, version, owner, lockTimeMs: sinceMs } = holder;
-  return { value, version, owner, sinceMs };
+  return printable({ value, version, owner, sinceMs });
 }
 
 function isSame(a: Leader | undefined, b: Leader | undefined): boolean {

@@ -4,6 +4,7 @@ import type { AcquireOptions } from '../lock/acquire-options.ts';
 import type { HeldLock } from '../lock/held-lock.ts';
 import type { LockDeps } from '../lock/lock-deps.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from '../lock/lock-events.ts';
+import { NamedLock } from '../lock/named-lock.ts';
 import { type RunArguments, runWithLock } from '../lock/run-with-lock.ts';
 
 const READ = { as: { type: 'shared' } } as const;
@@ -13,14 +14,12 @@ const READ = { as: { type: 'shared' } } as const;
  * they asked: a reader that comes after a waiting writer waits behind it. A writer holds the same lock as
  * `client.lock(name)`.
  */
-export class RwLock {
-  /** The namespace and the name of the lock. */
-  readonly id: LockId;
+export class RwLock extends NamedLock {
   readonly #deps: LockDeps;
 
   constructor(deps: LockDeps, id: LockId) {
+    super(id);
     this.#deps = deps;
-    this.id = id;
   }
 
   /** Acquires the lock shared, together with other readers. @throws ServiceError as `Lock.acquire`. */
@@ -45,12 +44,12 @@ export class RwLock {
 
   /** Acquires the lock shared, runs `work`, and releases it, as `Lock.run`. */
   runRead<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
-    return runWithLock((options: AcquireOptions) => this.read(options), args, this.#deps.requester.ports.logger);
+    return runWithLock((options: AcquireOptions) => this.read(options), args, this.#deps.requester);
   }
 
   /** Acquires the lock exclusively, runs `work`, and releases it, as `Lock.run`. */
   runWrite<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
-    return runWithLock((options: AcquireOptions) => this.write(options), args, this.#deps.requester.ports.logger);
+    return runWithLock((options: AcquireOptions) => this.write(options), args, this.#deps.requester);
   }
 
   /** The state of the lock and then its changes, as an async iterator: see `LockEvents`. */

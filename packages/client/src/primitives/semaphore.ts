@@ -1,5 +1,5 @@
 import { ServiceError } from '@remora/base';
-import { type LockId, PERMITS_MAX } from '@remora/lock';
+import { PERMITS_MAX } from '@remora/lock';
 import type { BytesLike } from '../kv/keys.ts';
 import { lockResult } from '../lock/acquire.ts';
 import { type AcquireWhat, acquireLock, tryAcquireLock } from '../lock/acquire-lock.ts';
@@ -8,6 +8,7 @@ import type { HeldLock } from '../lock/held-lock.ts';
 import type { LockDeps } from '../lock/lock-deps.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from '../lock/lock-events.ts';
 import { lockIdOf, NAMESPACE_CHECKS, type NamespaceOptions } from '../lock/lock-name.ts';
+import { NamedLock } from '../lock/named-lock.ts';
 import { type RunArguments, runWithLock } from '../lock/run-with-lock.ts';
 import { capacity, permits } from '../options/option-kinds.ts';
 import { checkOptions, optionSet, requireCount } from '../options/options.ts';
@@ -35,9 +36,7 @@ export const PERMIT_OPTIONS = optionSet<PermitOptions>('acquire of permits', { .
  * A semaphore: its holders together have at most a given number of permits. Waiters are granted permits in the order in
  * which they joined the queue, however many each wants.
  */
-export class Semaphore {
-  /** The namespace and the name of the semaphore. */
-  readonly id: LockId;
+export class Semaphore extends NamedLock {
   readonly #deps: LockDeps;
   readonly #capacity: number;
 
@@ -45,8 +44,8 @@ export class Semaphore {
   constructor(deps: LockDeps, name: BytesLike, options: SemaphoreOptions) {
     checkOptions(SEMAPHORE_OPTIONS, options);
     capacity(options.permits, 'permits');
+    super(lockIdOf(name, { namespace: options.namespace }));
     this.#deps = deps;
-    this.id = lockIdOf(name, { namespace: options.namespace });
     this.#capacity = options.permits;
   }
 
@@ -76,7 +75,7 @@ export class Semaphore {
 
   /** Acquires permits, runs `work`, and releases them, as `Lock.run`. */
   run<Result>(...args: RunArguments<PermitOptions, HeldLock, Result>): Promise<Result> {
-    return runWithLock((options: PermitOptions) => this.acquire(options), args, this.#deps.requester.ports.logger);
+    return runWithLock((options: PermitOptions) => this.acquire(options), args, this.#deps.requester);
   }
 
   /**

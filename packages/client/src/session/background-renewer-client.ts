@@ -12,17 +12,22 @@ export interface BackgroundRenewerLine {
   close(): void;
 }
 
+const NOT_RENEWED: RenewedInBackground = { pace() {}, until() {}, acknowledged() {}, take: () => undefined, end() {} };
+
 /**
  * The client's side of the background renewer. Reports are fetched on demand, as no callback runs while the thread is
  * blocked.
  */
 export class BackgroundRenewerClient implements RenewsInBackground {
   readonly #line: BackgroundRenewerLine;
+  readonly #renews: boolean;
   readonly #latest = new Map<number, AcknowledgedBeat | undefined>();
   #nextId = 1;
 
-  constructor(line: BackgroundRenewerLine) {
+  /** `renews`: whether the thread renews sessions; otherwise it is only kept informed. */
+  constructor(line: BackgroundRenewerLine, renews = true) {
     this.#line = line;
+    this.#renews = renews;
   }
 
   learn(gateways: PipeGateways): void {
@@ -34,6 +39,7 @@ export class BackgroundRenewerClient implements RenewsInBackground {
   }
 
   renew(session: SessionRef, start: { readonly intervalMs: number; readonly sentMs: number }): RenewedInBackground {
+    if (!this.#renews) return NOT_RENEWED;
     const id = this.#nextId++;
     this.#latest.set(id, undefined);
     this.#line.send({ type: 'renew', id, session, ...start });

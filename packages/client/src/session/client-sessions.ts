@@ -91,6 +91,11 @@ export class ClientSessions {
     return session;
   }
 
+  /** The sessions that exist at this moment. */
+  refs(): readonly SessionRef[] {
+    return [...this.#sessions].map(({ ref }) => ref);
+  }
+
   #keep(session: Session): void {
     this.#sessions.add(session);
     // A session keeps the process alive, also while the client has no connection: its holder may only be waiting.

@@ -13,6 +13,8 @@ export interface BeatingSession {
   check(): void;
   /** The server has ended the session. */
   expired(): void;
+  /** Heartbeats are not answered (true), or are answered again. */
+  suspended(on: boolean): void;
 }
 
 const RETRY_MIN_MS = 50;
@@ -133,7 +135,7 @@ export class Heartbeats {
     this.#askBesides(isDue);
     this.#send(this.#validity.pace.intervalMs, (error) => {
       if (error === undefined || this.#stopped || acknowledged !== this.#acknowledged) return;
-      this.#unanswered = true; // Also while another gateway is tried.
+      this.#suspend(true); // Also while another gateway is tried.
       if (!isDue()) return;
       this.#besidesTimer?.cancel();
       this.#timer?.cancel();
@@ -188,9 +190,15 @@ export class Heartbeats {
     });
   }
 
+  #suspend(on: boolean): void {
+    if (this.#unanswered === on) return;
+    this.#unanswered = on;
+    this.#session.suspended(on);
+  }
+
   #count(sent: SentAt, ttlMs: number): void {
     if (!this.#validity.count(sent, ttlMs)) return;
-    this.#unanswered = false;
+    this.#suspend(false);
     this.#acknowledged++;
     this.#number++; // Those in flight are obsolete.
     this.#besidesTimer?.cancel();

@@ -54,7 +54,7 @@ interface JournalFile {
  */
 export class LeaseJournal {
   readonly #ports: JournalPorts;
-  readonly #cluster: string;
+  readonly #cluster: Promise<string>;
   readonly #path: string;
   readonly #leases = new Set<bigint>();
   /** The write in progress. */
@@ -64,10 +64,16 @@ export class LeaseJournal {
   #command: CommandIdentity | undefined;
   #closed = false;
 
-  constructor(ports: JournalPorts, options: { readonly cluster: string; readonly random: Random }) {
+  constructor(ports: JournalPorts, options: { readonly cluster: string | Promise<string>; readonly random: Random }) {
     this.#ports = ports;
-    this.#cluster = options.cluster;
+    this.#cluster = Promise.resolve(options.cluster);
+    this.#cluster.catch(() => {}); // Reported by each write.
     this.#path = `${randomGuid(options.random)}${EXTENSION}`;
+  }
+
+  /** Resolves when the cluster is known: nothing is written before. */
+  get found(): Promise<unknown> {
+    return this.#cluster;
   }
 
   /** J1. @throws ServiceError INTERNAL when the file cannot be written; the lease must not be requested then. */
@@ -136,7 +142,8 @@ export class LeaseJournal {
       ...(this.#command === undefined ? {} : { command: this.#command }),
       ...(this.#closed ? { closed: true } : {}),
     };
-    const contents: JournalFile = { format: FORMAT, cluster: this.#cluster, process: self, leases, ...more };
+    const cluster = await this.#cluster;
+    const contents: JournalFile = { format: FORMAT, cluster, process: self, leases, ...more };
     await disk.makeDir('');
     await replaceFile(disk, this.#path, Buffer.from(`${JSON.stringify(contents)}\n`));
   }

@@ -4,6 +4,8 @@ import { type Duration, ttlMsOf } from '../options/duration.ts';
 import { flag, leaseId, requireLease } from '../options/option-kinds.ts';
 import { checkOptions, optionSet } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
+import { Listing } from '../values/listing.ts';
+import { printable } from '../values/printable.ts';
 
 export interface GrantedLease {
   readonly id: bigint;
@@ -53,7 +55,7 @@ export class Leases {
     const command = { type: 'leaseGrant', id, ttlMs: ttlMsOf(ttl, 'ttl'), attributes: {} } as const;
     const { result } = await this.#requester.command(command, { timeoutMs: this.#timeoutMs });
     if (result.type !== 'leaseGrant') throw unexpected(result.type);
-    return { id: result.id, ttlMs: result.ttlMs };
+    return printable({ id: result.id, ttlMs: result.ttlMs });
   }
 
   /**
@@ -83,14 +85,16 @@ export class Leases {
     const query = { type: 'leaseTimeToLive', id, keys: options.keys ?? false } as const;
     const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
     if (result.type !== 'leaseTimeToLive') throw unexpected(result.type);
-    return result.lease.remainingMs < 0 ? undefined : result.lease;
+    return result.lease.remainingMs < 0 ? undefined : printable(result.lease);
   }
 
-  /** Returns the ids of all leases, those of sessions included. */
-  async list(): Promise<readonly bigint[]> {
-    const { result } = await this.#requester.query({ type: 'leases' }, { timeoutMs: this.#timeoutMs });
-    if (result.type !== 'leases') throw unexpected(result.type);
-    return result.ids;
+  /** The ids of all leases, those of sessions included. They are on one page. */
+  list(): Listing<bigint> {
+    return new Listing(async () => {
+      const { result } = await this.#requester.query({ type: 'leases' }, { timeoutMs: this.#timeoutMs });
+      if (result.type !== 'leases') throw unexpected(result.type);
+      return { items: result.ids, cursor: undefined };
+    });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Requester } from '../transport/requester.ts';
+import type { ClientEvents } from './client-events.ts';
 import type { LeaseJournal } from './journal.ts';
 import type { LeaseEndings } from './lease-endings.ts';
 
@@ -9,4 +10,6 @@ export interface SessionDeps {
   readonly journal: LeaseJournal | undefined;
   /** Retries to revoke the leases that could not be revoked at once. */
   readonly endings: LeaseEndings;
+  /** Hears of suspensions and losses; absent: nobody does. */
+  readonly events?: ClientEvents;
 }

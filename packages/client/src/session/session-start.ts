@@ -1,7 +1,9 @@
 /** How a client gets a session: it requests a new one, or takes up the session of an earlier process. */
-import { ServiceError } from '@remora/base';
+import { type Clock, ServiceError } from '@remora/base';
 import type { SessionRef } from '@remora/lock';
 import { NO_OWNER } from '@remora/protocol';
+import { inTime } from '../transport/in-time.ts';
+import type { LeaseJournal } from './journal.ts';
 import type { SessionDeps } from './session-deps.ts';
 import type { SessionTerms } from './session-pace.ts';
 import type { SentAt } from './session-validity.ts';
@@ -21,7 +23,7 @@ export async function grantSession({ requester, journal }: SessionDeps, options:
   const id = BigInt.asUintN(63, random.bytes(8).readBigUInt64BE()) | 1n;
   const { timeoutMs, ttlMs, attributes } = options;
   const condition = options.condition === undefined ? {} : { condition: options.condition };
-  await journal?.add(id);
+  if (journal !== undefined) await named(journal, id, { clock, ms: timeoutMs });
   // The lease cannot begin before the first attempt is sent.
   const sent = { sentMs: clock.monotonicMs(), sentWallMs: clock.wallMs() };
   // The gateway fills in whose it is.
@@ -36,6 +38,13 @@ export async function grantSession({ requester, journal }: SessionDeps, options:
   return { ref, ttlMs: result.ttlMs, ...condition, ...sent };
 }
 
+/** The journal names the cluster: a lazy client may not have found it yet. */
+async function named(journal: LeaseJournal, id: bigint, limit: { readonly clock: Clock; readonly ms: number }) {
+  const reason = (): ServiceError => new ServiceError('UNAVAILABLE', 'no gateway has answered since the client began');
+  await inTime(journal.found, { ...limit, reason });
+  await journal.add(id);
+}
+
 /**
  * @throws ServiceError SESSION_EXPIRED when it has ended. Without an answer it stays in the journal, as it may still
  *   exist.
@@ -48,7 +57,7 @@ export async function takeUpSession(
   const { clock } = requester.ports;
   const sent = { sentMs: clock.monotonicMs(), sentWallMs: clock.wallMs() };
   const { lease: id, incarnation } = ref;
-  await journal?.add(ref.lease);
+  if (journal !== undefined) await named(journal, id, { clock, ms: timeoutMs });
   try {
     const { result } = await requester.query({ type: 'leaseKeepAlive', id, incarnation }, { timeoutMs });
     if (result.type === 'leaseKeepAlive' && result.ttlMs > 0) return { ref, ttlMs: result.ttlMs, ...sent };

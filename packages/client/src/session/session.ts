@@ -170,6 +170,11 @@ export class Session {
     if (why !== undefined) this.#lose(why);
   }
 
+  /** CE1. */
+  suspended(on: boolean): void {
+    if (this.#ended === undefined) this.#deps.events?.emit(on ? 'suspended' : 'resumed', this.ref);
+  }
+
   /** The server has ended the session. */
   expired(): void {
     this.#endless = false;
@@ -362,6 +367,7 @@ export class Session {
     this.#end('lost', new ServiceError('SESSION_EXPIRED', `the session is lost: ${why}`));
     if (this.#endless) this.#deps.endings.add(this.ref);
     else void this.#deps.journal?.remove(this.ref.lease);
+    if (this.#lossReason !== undefined) this.#deps.events?.emit('lost', this.ref, this.#lossReason);
     this.#deps.requester.ports.logger.warn({ lease: this.ref.lease.toString(16), why }, 'session lost');
   }
 

@@ -1,9 +1,11 @@
 import { ServiceError } from '@remora/base';
 import type { SessionLock } from '@remora/lock';
 import { SESSIONS_LIMIT_MAX, type SessionInfo } from '@remora/protocol';
-import { attributes, count, leaseOrNone, requireLease, revision, textOrNone } from '../options/option-kinds.ts';
+import { attributes, count, requireLease, revision, textOrNone } from '../options/option-kinds.ts';
 import { checkOptions, optionSet, shown } from '../options/options.ts';
 import type { Requester } from '../transport/requester.ts';
+import { Listing, wrongCursor } from '../values/listing.ts';
+import { idText, printable } from '../values/printable.ts';
 
 export interface SessionDetails extends SessionInfo {
   /** The locks that it holds or waits for. */
@@ -13,10 +15,8 @@ export interface SessionDetails extends SessionInfo {
 }
 
 export interface SessionListOptions {
-  /** Only sessions behind this one: the `next` of the page before. Default: from the beginning. */
-  readonly after?: bigint | undefined;
-  /** How many sessions to return, 1 to 1,000. Default 100. */
-  readonly limit?: number | undefined;
+  /** How many sessions one page has at most, 1 to 1,000. Default 100. */
+  readonly pageSize?: number | undefined;
   /** Only sessions that have all of these attributes, with values that begin like these. Default: all. */
   readonly attributes?: Readonly<Record<string, string>> | undefined;
   /**
@@ -27,7 +27,7 @@ export interface SessionListOptions {
 }
 
 export const SESSION_LIST_OPTIONS = optionSet<SessionListOptions>('list of sessions', {
-  ...{ after: leaseOrNone, limit: count(1, SESSIONS_LIMIT_MAX), attributes, owner: textOrNone },
+  ...{ pageSize: count(1, SESSIONS_LIMIT_MAX), attributes, owner: textOrNone },
 });
 
 export interface SessionCloseOptions {
@@ -36,6 +36,8 @@ export interface SessionCloseOptions {
 }
 
 export const SESSION_CLOSE_OPTIONS = optionSet<SessionCloseOptions>('close of a session', { incarnation: revision });
+
+const LIST_PAGE = 100;
 
 /** Inspects sessions of any client, and ends them. */
 export class Sessions {
@@ -47,19 +49,17 @@ export class Sessions {
     this.#timeoutMs = timeoutMs;
   }
 
-  /**
-   * Lists sessions, page by page: pass `next` as `after` until it is undefined. A page before the last may be short, or
-   * empty.
-   */
-  async list(
-    options: SessionListOptions = {},
-  ): Promise<{ readonly sessions: readonly SessionInfo[]; readonly next: bigint | undefined }> {
+  /** All sessions, in the order of their ids. */
+  list(options: SessionListOptions = {}): Listing<SessionInfo> {
     checkOptions(SESSION_LIST_OPTIONS, options);
-    const { after = 0n, limit = 100, attributes = {}, owner } = options;
-    const query = { type: 'sessions', after, limit, attributes, ...(owner !== undefined && { owner }) } as const;
-    const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
-    if (result.type !== 'sessions') throw unexpected(result.type);
-    return { sessions: result.sessions, next: result.next === 0n ? undefined : result.next };
+    const { pageSize: limit = LIST_PAGE, attributes = {}, owner } = options;
+    return new Listing(async (cursor) => {
+      const after = cursor === undefined ? 0n : sessionOfCursor(cursor);
+      const query = { type: 'sessions', after, limit, attributes, ...(owner !== undefined && { owner }) } as const;
+      const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
+      if (result.type !== 'sessions') throw unexpected(result.type);
+      return { items: printable(result.sessions), cursor: result.next === 0n ? undefined : idText(result.next) };
+    });
   }
 
   /**
@@ -71,7 +71,7 @@ export class Sessions {
     const { result } = await this.#requester.query(query, { timeoutMs: this.#timeoutMs });
     if (result.type !== 'session') throw unexpected(result.type);
     const { session, locks, more } = result;
-    return session === undefined ? undefined : { ...session, locks, more };
+    return session === undefined ? undefined : printable({ ...session, locks, more });
   }
 
   /**
@@ -98,6 +98,11 @@ function idOf(id: bigint | string): bigint {
     'INVALID_ARGUMENT',
     `the id of a session: expected a bigint, or hexadecimal text as printed by 'remora session ls', got ${shown(id)}`,
   );
+}
+
+function sessionOfCursor(cursor: string): bigint {
+  if (HEX.test(cursor)) return BigInt.asIntN(64, BigInt(`0x${cursor}`));
+  throw wrongCursor(cursor);
 }
 
 function unexpected(type: string): ServiceError {

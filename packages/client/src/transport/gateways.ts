@@ -45,7 +45,7 @@ export class Gateways {
     this.#ports = ports;
     this.#requestBytesMax = requestBytesMax;
     this.#guard = guard;
-    const { addresses } = readEndpoints(endpoints);
+    const { addresses } = readEndpoints(endpoints, { srv: true });
     this.#given = addresses.map((address) => ({
       address,
       channel: this.channelTo(address, CONNECT_TIMEOUT_MS),

@@ -15,6 +15,7 @@ import {
   type QueryResult,
   type ReconnectingChannel,
 } from '@remora/protocol';
+import type { ClientMetrics } from '../observe/client-metrics.ts';
 import type { ClientPorts } from '../ports.ts';
 import { onAbort } from './abort.ts';
 import type { Gateways } from './gateways.ts';
@@ -74,6 +75,8 @@ export interface OperationPort {
   readonly closed: boolean;
   /** Whether the client has credentials: what a gateway refuses as UNAUTHENTICATED is sent again after a log-in. */
   readonly logsIn: boolean;
+  /** Absent: nobody collects numbers. */
+  readonly metrics?: ClientMetrics | undefined;
   /** The caller's trace context at this moment; absent: requests have none. */
   readonly traceContext?: (() => string | undefined) | undefined;
   /** The ranges' time at a moment of the monotonic clock; undefined before any range has told it. */
@@ -128,6 +131,9 @@ abstract class Operation<Request, Reply> implements SentCommand {
 
   /** Takes from a reply what concerns the whole client. */
   protected abstract learn(reply: Reply): void;
+
+  /** What is requested, for metrics (CM2). */
+  protected abstract readonly kind: string;
 
   /** Whether the request may change something even if its answer is lost. */
   protected abstract readonly changes: boolean;
@@ -274,10 +280,20 @@ abstract class Operation<Request, Reply> implements SentCommand {
     this.#finish(new ServiceError('CANCELED', message, { cause: signal.reason }), undefined);
   }
 
+  #measure(metrics: ClientMetrics, error: ServiceError | undefined): void {
+    const { kind } = this;
+    metrics.count('remora_client_requests_total', { kind, code: error?.code ?? 'OK' });
+    if (this.#attempts > 1) metrics.count('remora_client_request_retries_total', { kind });
+    if (this.options.queue !== undefined) return; // It waits for others.
+    const seconds = (this.requester.ports.clock.monotonicMs() - this.endsMs + this.options.timeoutMs) / 1_000;
+    metrics.observe('remora_client_request_seconds', seconds, { kind });
+  }
+
   #finish(error: ServiceError | undefined, reply: Reply | undefined): void {
     if (this.#over) return;
     this.#over = true;
     this.#forgetSignal?.();
+    if (this.requester.metrics !== undefined) this.#measure(this.requester.metrics, error);
     this.#done(error, reply);
   }
 }
@@ -314,6 +330,10 @@ export class CommandOperation extends Operation<PipeCommand, PipeReply<CommandRe
     };
   }
 
+  protected get kind(): string {
+    return this.#command.type;
+  }
+
   protected learn(reply: PipeReply<CommandResult>): void {
     this.requester.learn(reply);
   }
@@ -330,6 +350,10 @@ export class QueryOperation extends Operation<PipeQuery, PipeReply<QueryResult>>
 
   protected request(timeoutMs: number): PipeQuery {
     return { query: this.#query, timeoutMs, trace: this.trace };
+  }
+
+  protected get kind(): string {
+    return this.#query.type;
   }
 
   protected learn(reply: PipeReply<QueryResult>): void {
@@ -354,6 +378,10 @@ export class PlainOperation<Request, Reply> extends Operation<Request, Reply> {
 
   protected request(): Request {
     return this.#request;
+  }
+
+  protected get kind(): string {
+    return 'gateway';
   }
 
   protected learn(): void {}

@@ -11,6 +11,7 @@ import {
   type Query,
   type QueryResult,
 } from '@remora/protocol';
+import { type ClientMetrics, safeMetrics } from '../observe/client-metrics.ts';
 import type { ClientPorts } from '../ports.ts';
 import type { Credentials } from './credentials.ts';
 import { Discovery } from './discovery.ts';
@@ -40,6 +41,7 @@ export interface RequesterOptions extends Omit<GatewayOptions, 'guard'> {
   readonly retry: RetryPolicy;
   readonly credentials?: Credentials | undefined;
   readonly traceContext?: (() => string | undefined) | undefined;
+  readonly metrics?: ClientMetrics | undefined;
 }
 
 /**
@@ -58,6 +60,8 @@ export class Requester implements OperationPort {
   readonly discovery: Discovery;
   readonly retry: RetryPolicy;
   readonly traceContext: (() => string | undefined) | undefined;
+  /** Absent: nobody collects numbers. */
+  readonly metrics: ClientMetrics | undefined;
   /** Absent: the client has no credentials. */
   readonly logIns: LogIns | undefined;
   readonly #idPrefix: string;
@@ -71,9 +75,10 @@ export class Requester implements OperationPort {
   #waitingForTime: ((error: ServiceError | undefined) => void)[] | undefined;
   #closed = false;
 
-  constructor(ports: ClientPorts, { retry, credentials, traceContext, ...options }: RequesterOptions) {
+  constructor(ports: ClientPorts, { retry, credentials, traceContext, metrics, ...options }: RequesterOptions) {
     this.ports = ports;
     this.retry = retry;
+    this.metrics = metrics && safeMetrics(metrics, ports.logger);
     this.traceContext = traceContext && (() => traceparentOf(traceContext, ports.logger));
     const { clock, random, backgroundRenewer } = ports;
     const onToken = backgroundRenewer && ((token: KnownToken) => backgroundRenewer.useToken(token));

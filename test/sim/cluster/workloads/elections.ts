@@ -185,7 +185,7 @@ class Elections implements Workload {
   }
 
   async #resign(life: ClientLife, leadership: Leadership): Promise<void> {
-    await this.#ask(life, 'resign', () => leadership.resign(), NOT_PROCLAIMED);
+    await this.#ask(life, 'resign', () => leadership.release(), NOT_PROCLAIMED);
   }
 
   // ------------------------------------------------------------------------------------------ who looks on

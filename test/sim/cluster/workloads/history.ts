@@ -84,9 +84,10 @@ class HistoryLoad implements Workload {
     const snapshot = this.#snapshots[life.random.int(SNAPSHOTS_MAX)];
     if (snapshot === undefined) return;
     const { selector, revision, text } = snapshot;
+    // In pages, as a backup: ranges may change between two of them.
     const inPages = this.#world.options.steered && life.random.int(2) === 0;
     const question = inPages
-      ? () => allPages(life.remora.kv.pages(selector, { revision, pageBytes: PAGE_BYTES }))
+      ? () => life.remora.kv.list(selector, { revision, pageBytes: PAGE_BYTES }).toArray()
       : async () => (await life.remora.kv.range(selector, { revision })).kvs;
     const asked = await ask({ world: this.#world, life, what: 'read of a revision' }, question, ['COMPACTED']);
     if (asked.type === 'answer') {
@@ -106,13 +107,6 @@ class HistoryLoad implements Workload {
     revisions.compactionAsked(revision);
     await ask({ world: this.#world, life, what: 'compact' }, () => life.remora.kv.compact(revision), ['COMPACTED']);
   }
-}
-
-/** Like a backup: ranges may change between two pages. */
-async function allPages(pages: AsyncIterable<{ readonly kvs: readonly KvPair[] }>): Promise<readonly KvPair[]> {
-  const kvs: KvPair[] = [];
-  for await (const page of pages) kvs.push(...page.kvs);
-  return kvs;
 }
 
 function textOf(kvs: readonly KvPair[]): string {

@@ -75,9 +75,9 @@ class LeaseLoad implements Workload {
 
   /** With authentication, only root may list them. */
   async #leasesOfAll({ remora, connect }: ClientLife): Promise<readonly bigint[]> {
-    if (!this.#world.options.authenticated) return remora.lease.list();
+    if (!this.#world.options.authenticated) return remora.lease.list().toArray();
     const root = await connect(credentialsOf(ROOT));
-    const ids = await root.lease.list();
+    const ids = await root.lease.list().toArray();
     await root.close();
     return ids;
   }

@@ -92,10 +92,15 @@ export type Guard = 'mod' | 'version' | 'value' | 'range';
 
 /** The condition that `CLEARS` and the lists of these keys are as in `view`. */
 export function unchanged(view: ListView, keys: readonly string[], guard: Guard): readonly TxnCompare[] {
-  const byMod = (key: string): TxnCompare => ({ key, target: 'mod', is: '=', than: view.list(key).modRevision });
+  const byMod = (key: string): TxnCompare => ({
+    key,
+    target: 'modRevision',
+    is: '=',
+    than: view.list(key).modRevision,
+  });
   if (guard === 'range' && view.wholeAt !== undefined) {
     // Deletions show in `CLEARS`; existing keys must be old.
-    return [byMod(CLEARS), { key: { prefix: LISTS_PREFIX }, target: 'mod', is: '<', than: view.wholeAt + 1 }];
+    return [byMod(CLEARS), { key: { prefix: LISTS_PREFIX }, target: 'modRevision', is: '<', than: view.wholeAt + 1 }];
   }
   const same = (key: string): TxnCompare => {
     const list = view.list(key);

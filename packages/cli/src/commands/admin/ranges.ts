@@ -119,14 +119,11 @@ async function rangesOf(client: AdminClient, flags: ListFlags): Promise<Found> {
   const { key, limit } = flags;
   if (key !== undefined) return { ranges: [await rangeWithKey(client, key, flags)], more: false };
   const ranges: admin.Range[] = [];
-  let from: Uint8Array = new Uint8Array(0);
-  for (;;) {
-    const page = await client.rangesFrom(from, Math.min(PAGE, limit - ranges.length));
-    ranges.push(...page.ranges);
-    const last = page.ranges.at(-1);
-    if (!page.more || last === undefined || ranges.length >= limit) return { ranges, more: page.more };
-    from = last.end;
+  for await (const range of client.ranges({ pageSize: Math.min(PAGE, limit + 1) })) {
+    if (ranges.length === limit) return { ranges, more: true };
+    ranges.push(range);
   }
+  return { ranges, more: false };
 }
 
 function rangesView({ ranges, more }: Found, names: NodeNames): View {

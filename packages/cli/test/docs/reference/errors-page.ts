@@ -26,6 +26,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   FENCED: 'the version is not the current one: nothing was written',
   LOCK_KIND_MISMATCH: 'the name is used as another kind of lock, or by a waiter at its barrier',
   LOCK_UPGRADE_CONFLICT: 'another reader waits for an upgrade already',
+  LOCK_SELF_WAIT: 'the task that asks for the lock holds it itself; only the SDK says so',
   LOCK_PERMITS_EXCEEDED: 'more permits are wanted than there are in total',
   UNAUTHENTICATED: 'authentication is on, and the caller has not logged in, or no longer is',
   PERMISSION_DENIED: 'no role of the user allows it; the message names what is missing',

@@ -1,6 +1,7 @@
-import { type ServiceError, toServiceError } from '@remora/base';
+import { type Clock, type ServiceError, toServiceError } from '@remora/base';
 import type { AcquireAs, HoldMode, LockId } from '@remora/lock';
-import type { AcquireStats } from './acquire.ts';
+import type { AcquireStats } from '../lock/acquire.ts';
+import type { ClientMetrics, HistogramName, MetricLabels } from './client-metrics.ts';
 
 type Attributes = Record<string, string | number>;
 
@@ -30,6 +31,17 @@ export interface TracedAcquire {
 const UNTRACED: TracedAcquire = { granted() {}, failed() {} };
 const UNTRACED_HOLD = (): void => {};
 
+interface MeasuredBy {
+  readonly collector: ClientMetrics;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+}
+
+export interface TracingOptions {
+  readonly onFailure: (error: unknown) => void;
+  /** Absent: nobody collects numbers. */
+  readonly metrics?: MeasuredBy;
+}
+
 /**
  * Makes two spans for each lock: `remora.lock.acquire` until it is granted or given up, and `remora.lock.hold` from
  * then until it is released or lost. Their parent is the span that is active where the lock is acquired.
@@ -39,33 +51,46 @@ const UNTRACED_HOLD = (): void => {};
  */
 export class Tracing {
   readonly #tracer: Tracer | undefined;
-  readonly #onFailure: (error: unknown) => void;
+  readonly #options: TracingOptions;
 
-  constructor(tracer: Tracer | undefined, onFailure: (error: unknown) => void) {
+  constructor(tracer: Tracer | undefined, options: TracingOptions) {
     this.#tracer = tracer;
-    this.#onFailure = onFailure;
+    this.#options = options;
   }
 
   /** Call it synchronously from the caller's own call, where the caller's span is active. */
   acquire(lock: LockId, as: AcquireAs | undefined): TracedAcquire {
+    const { metrics } = this.#options;
+    const mode = as?.type ?? 'exclusive';
     const tracer = this.#tracer;
-    if (tracer === undefined) return UNTRACED;
-    const span = this.#safely(() => start(tracer, 'remora.lock.acquire', lock, as?.type ?? 'exclusive'));
-    if (span === undefined) return UNTRACED;
+    const span = tracer && this.#safely(() => start(tracer, 'remora.lock.acquire', lock, mode));
+    if (span === undefined && metrics === undefined) return UNTRACED;
+    const measure = metrics && timed(metrics, 'remora_client_lock_wait_seconds');
     return {
-      granted: (version, stats) => this.#safely(() => endGranted(span, version, stats)),
-      failed: (error) => this.#safely(() => endWith(span, toServiceError(error))),
+      granted: (version, stats) => {
+        measure?.({ mode, code: 'OK' });
+        if (span !== undefined) this.#safely(() => endGranted(span, version, stats));
+      },
+      failed: (error) => {
+        const failure = toServiceError(error);
+        measure?.({ mode, code: failure.code });
+        if (span !== undefined) this.#safely(() => endWith(span, failure));
+      },
     };
   }
 
   /** Returns a function that ends the span, with the reason if the lock was lost. */
   hold(lock: LockId, mode: HoldMode, version: number): (lost?: ServiceError) => void {
+    const { metrics } = this.#options;
     const tracer = this.#tracer;
-    if (tracer === undefined) return UNTRACED_HOLD;
-    const span = this.#safely(() => start(tracer, 'remora.lock.hold', lock, mode));
-    if (span === undefined) return UNTRACED_HOLD;
-    this.#safely(() => span.setAttributes({ 'remora.lock.version': version }));
-    return (lost) => this.#safely(() => (lost === undefined ? span.end() : endWith(span, lost)));
+    const span = tracer && this.#safely(() => start(tracer, 'remora.lock.hold', lock, mode));
+    if (span === undefined && metrics === undefined) return UNTRACED_HOLD;
+    const measure = metrics && timed(metrics, 'remora_client_lock_hold_seconds');
+    if (span !== undefined) this.#safely(() => span.setAttributes({ 'remora.lock.version': version }));
+    return (lost) => {
+      measure?.({ mode, end: lost === undefined ? 'released' : 'lost' });
+      if (span !== undefined) this.#safely(() => (lost === undefined ? span.end() : endWith(span, lost)));
+    };
   }
 
   /** TR1. */
@@ -73,10 +98,16 @@ export class Tracing {
     try {
       return work();
     } catch (error) {
-      this.#onFailure(error);
+      this.#options.onFailure(error);
       return undefined;
     }
   }
+}
+
+/** Returns a function that reports the time since now. */
+function timed({ collector, clock }: MeasuredBy, name: HistogramName): (labels: MetricLabels) => void {
+  const startedMs = clock.monotonicMs();
+  return (labels) => collector.observe(name, (clock.monotonicMs() - startedMs) / 1_000, labels);
 }
 
 function start(tracer: Tracer, name: string, lock: LockId, mode: string): TracerSpan {
