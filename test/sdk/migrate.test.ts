@@ -1,4 +1,4 @@
-import { ServiceError } from '@remora/base';
+import { ServiceError, taskContext } from '@remora/base';
 import type { RemoraClient } from 'remora';
 import { BothLocks, type BothOptions, type HeldBoth, type OtherLocks } from 'remora/migrate';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -165,6 +165,15 @@ describe('a lock in both systems', () => {
       both.run('l', { wait: '5s' }, ({ version, signal }) => [version > 0, signal.aborted]),
     );
     expect([seen, other.isHeld('l')]).toEqual([[true, false], false]);
+  });
+
+  test('refuses a task that would wait for itself, of a client with reentrant locks too', async () => {
+    const tracking = await world.client({ reentrant: true }, 1, { task: taskContext });
+    const mine = new BothLocks(tracking, other);
+    const inner = mine.run('l', () => mine.run('l', () => 'entered'));
+    expect(await world.until(codeOf(inner))).toBe('LOCK_SELF_WAIT');
+    const isFree = await world.until(tracking.lock('l').run({ wait: 0 }, () => true));
+    expect([other.isHeld('l'), isFree]).toEqual([false, true]);
   });
 
   test('excludes all three kinds of services from one another', async () => {

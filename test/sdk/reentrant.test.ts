@@ -1,6 +1,6 @@
+import { taskContext } from '@remora/base';
 import type { HeldLock, RemoraClient } from 'remora';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { taskContext } from '../../packages/client/src/node/task-context.ts';
 import { codeOf, World } from '../support/sdk-world.ts';
 
 let world: World;

@@ -353,10 +353,10 @@ const SEMAPHORES: Cases = {
 };
 
 const OTHERS: Cases = {
-  'the next candidate leads when the leader resigns': async ({ one, two, name }) => {
+  'the next candidate leads when the leader gives up': async ({ one, two, name }) => {
     const first = await one.election(name).campaign({ value: 'one' });
     const second = two.election(name).campaign({ value: 'two' });
-    await first.resign();
+    await first.release();
     assert.ok((await second).version > first.version);
     assert.equal((await one.election(name).leader())?.value.toString(), 'two');
   },

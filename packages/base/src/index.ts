@@ -22,6 +22,7 @@ export * from './node/node-clock.ts';
 export * from './node/node-disk.ts';
 export * from './node/node-random.ts';
 export * from './node/processes/index.ts';
+export { taskContext } from './node/task-context.ts';
 export { type CertificateNames, peerCertificateOf } from './node/tls/peer-certificate.ts';
 export { connectionErrorText, speaksNoTls } from './node/tls/tls-error-text.ts';
 export * from './options/index.ts';

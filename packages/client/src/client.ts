@@ -7,7 +7,7 @@ import {
   SESSION_OPTIONS,
   type SessionOptions,
 } from './client-options.ts';
-import { keepPorts } from './client-ports.ts';
+import { keepRequester } from './client-requester.ts';
 import { ClientSession } from './client-session.ts';
 import type { BytesLike } from './kv/keys.ts';
 import { Kv } from './kv/kv.ts';
@@ -94,7 +94,7 @@ export class RemoraClient implements AsyncDisposable {
   private constructor(requester: Requester, found: Promise<string>, settings: ClientSettings) {
     const { ports } = requester;
     this.#requester = requester;
-    keepPorts(this, requester.ports);
+    keepRequester(this, requester);
     this.#timeoutMs = settings.requestTimeoutMs;
     this.#releaseOnExit = settings.releaseOnExit;
     this.#reentrant = settings.reentrant;

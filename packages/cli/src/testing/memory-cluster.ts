@@ -5,7 +5,7 @@
  *      take real time: the process waits for its sockets meanwhile.
  * MC2. After `stop` the process holds nothing of the cluster: neither timers, nor sockets, nor listeners.
  */
-import { SeededRandom } from '@remora/base';
+import { SeededRandom, taskContext } from '@remora/base';
 import { RemoraClient, RemoraError } from 'remora';
 import type { EntryDeps, NodeEntry } from '../node/platform.ts';
 import type {
@@ -86,6 +86,7 @@ export class MemoryCluster implements TestCluster {
     const ports = {
       ...{ clock, random: this.#nextRandom(), logger: this.#settings.logger, liveness: this.#keepAlive.port },
       connectLink: () => network.connect(),
+      task: taskContext,
     };
     const opening = RemoraClient.open(ports, { discover: false, ...options, endpoints: ENDPOINT });
     const client = await (this.#settings.runs ? opening : clock.skipUntil(opening));

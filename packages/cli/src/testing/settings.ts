@@ -18,6 +18,7 @@ const CLUSTER_OPTIONS: Names<TestClusterOptions> = { clock: true, seed: true, li
 const CLIENT_OPTIONS: Names<TestClientOptions> = {
   ...{ requestTimeout: true, retry: true, connectTimeout: true, sessionTtl: true, requestBytesMax: true },
   ...{ attributes: true, releaseOnExit: true, tracer: true, traceContext: true },
+  ...{ lazy: true, metrics: true, reentrant: true },
   ...{ user: true, password: true, token: true },
 };
 const ADVANCE_MS_MAX = 30 * 24 * 3_600_000;

@@ -74,7 +74,12 @@ export class LockSet {
 
   /** Acquires all, runs `work`, and releases them, as `Lock.run`; the handle has `versions` in place of `version`. */
   run<Result>(...args: RunArguments<AcquireAllOptions, HeldLocks, Result>): Promise<Result> {
-    return runWithLock((options: AcquireAllOptions) => this.acquire(options), args, this.#deps.requester);
+    return runWithLock(
+      (options: AcquireAllOptions) => this.acquire(options),
+      args,
+      this.#deps.requester,
+      ({ locks }) => locks,
+    );
   }
 
   /** LS2. Returns a function that returns the remaining wait. */

@@ -7,7 +7,7 @@ import type { LockDeps } from './lock-deps.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from './lock-events.ts';
 import { NamedLock } from './named-lock.ts';
 import { REVOKE_OPTIONS, type RevocationOutcome, type RevokeOptions, revokeLock } from './revoke.ts';
-import { type RunArguments, runWithLock } from './run-with-lock.ts';
+import { alone, type RunArguments, runWithLock } from './run-with-lock.ts';
 
 /** A lock by name, made by `RemoraClient.lock`. Making one sends no request. */
 export class Lock extends NamedLock {
@@ -60,7 +60,7 @@ export class Lock extends NamedLock {
    * @throws ServiceError as `acquire`; `work` was not run then.
    */
   run<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
-    return runWithLock((options: AcquireOptions) => this.acquire(options), args, this.#deps.requester);
+    return runWithLock((options: AcquireOptions) => this.acquire(options), args, this.#deps.requester, alone);
   }
 
   /**

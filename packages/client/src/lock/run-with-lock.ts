@@ -1,7 +1,6 @@
 import { type Logger, ServiceError, toServiceError } from '@remora/base';
 import type { Requester } from '../transport/requester.ts';
 import type { HeldLock } from './held-lock.ts';
-import { HeldLocks } from './held-locks.ts';
 import { asTask } from './task-locks.ts';
 
 /** The work to do while something is held. It receives the handle, with its `version` and `signal`. */
@@ -16,12 +15,13 @@ export type RunArguments<Options, Held, Result> =
  * Acquires, runs the work, and releases, whether the work succeeds or not.
  *
  * A release that fails hides neither the result nor the error of the work: it is logged, retried in the background, and
- * attached as `suppressed` to an error of the work.
+ * attached as `suppressed` to an error of the work. `locksOf`: what the work holds as a task.
  */
-export async function runWithLock<Options extends object, Held extends HeldLock | HeldLocks, Result>(
+export async function runWithLock<Options extends object, Held extends AsyncDisposable, Result>(
   acquire: (options: Options) => Promise<Held>,
   args: RunArguments<Partial<Options>, Held, Result>,
   requester: Requester,
+  locksOf: (held: Held) => readonly HeldLock[],
 ): Promise<Result> {
   const { logger } = requester.ports;
   const [options, work] = args.length === 1 ? [{}, args[0]] : args;
@@ -30,8 +30,7 @@ export async function runWithLock<Options extends object, Held extends HeldLock 
   const held = await acquire(options as Options);
   let result: Result;
   try {
-    const locks = held instanceof HeldLocks ? held.locks : [held as HeldLock];
-    result = await asTask(requester, locks, () => work(held));
+    result = await asTask(requester, locksOf(held), () => work(held));
   } catch (error) {
     const failure = await failureOf(held, logger);
     if (failure !== undefined) suppress(error, failure);
@@ -59,4 +58,9 @@ async function failureOf(held: AsyncDisposable, logger: Logger): Promise<unknown
 function suppress(error: unknown, suppressed: unknown): void {
   if (!(error instanceof Error) || !Object.isExtensible(error) || 'suppressed' in error) return;
   Object.defineProperty(error, 'suppressed', { value: suppressed, configurable: true, writable: true });
+}
+
+/** What a `run` of one lock holds. */
+export function alone(held: HeldLock): readonly HeldLock[] {
+  return [held];
 }

@@ -1,6 +1,6 @@
 import { randomGuid } from '@remora/base';
 import type { RemoraClient } from '../client.ts';
-import { portsOf } from '../client-ports.ts';
+import { requesterOf } from '../client-requester.ts';
 import { aborted } from '../lock/acquire.ts';
 import type { HeldLock } from '../lock/held-lock.ts';
 import { type RunArguments, runWithLock } from '../lock/run-with-lock.ts';
@@ -8,6 +8,7 @@ import { type Duration, durationMs, ttlMsOf } from '../options/duration.ts';
 import { callback, duration, signal, ttl } from '../options/option-kinds.ts';
 import { checkOptions, optionSet } from '../options/options.ts';
 import type { ClientPorts } from '../ports.ts';
+import type { Requester } from '../transport/requester.ts';
 import { HeldBoth } from './held-both.ts';
 import { notAClient, notAtOnce, notInTime } from './migrate-errors.ts';
 import type { OtherLock, OtherLocks } from './other-locks.ts';
@@ -48,6 +49,7 @@ const POLL_MS = 100;
 export class BothLocks {
   readonly #remora: RemoraClient;
   readonly #other: OtherLocks;
+  readonly #requester: Requester;
   readonly #ports: ClientPorts;
   readonly #ttlMs: number;
   readonly #pollMs: number;
@@ -55,11 +57,12 @@ export class BothLocks {
 
   constructor(remora: RemoraClient, other: OtherLocks, options: BothLocksOptions = {}) {
     checkOptions(BOTH_LOCKS_OPTIONS, options);
-    const ports = portsOf(remora);
-    if (ports === undefined) throw notAClient('new BothLocks');
+    const requester = requesterOf(remora);
+    if (requester === undefined) throw notAClient('new BothLocks');
     this.#remora = remora;
     this.#other = other;
-    this.#ports = ports;
+    this.#requester = requester;
+    this.#ports = requester.ports;
     this.#ttlMs = ttlMsOf(options.ttl ?? TTL_MS, 'ttl');
     this.#pollMs = Math.max(1, durationMs(options.poll ?? POLL_MS, 'poll'));
     this.#otherName = options.otherName ?? ((name) => name);
@@ -75,7 +78,7 @@ export class BothLocks {
     const { clock } = this.#ports;
     const waitMs = options.wait === undefined ? undefined : durationMs(options.wait, 'wait');
     const endsMs = waitMs === undefined ? undefined : clock.monotonicMs() + waitMs;
-    const held = await this.#remora.lock(name).acquire(options);
+    const held = await this.#remora.lock(name, { reentrant: false }).acquire(options);
     try {
       return await this.#acquireOther(held, this.#otherName(name), { waitMs, endsMs, signal: options.signal });
     } catch (error) {
@@ -86,7 +89,9 @@ export class BothLocks {
 
   /** Acquires both, runs `work`, and releases both, as `Lock.run`. @throws ServiceError as `acquire`. */
   run<Result>(name: string, ...args: RunArguments<BothOptions, HeldBoth, Result>): Promise<Result> {
-    return runWithLock((options: BothOptions) => this.acquire(name, options), args, this.#ports.logger);
+    const acquire = (options: BothOptions) => this.acquire(name, options);
+    const locksOf = (both: HeldBoth) => [both.inRemora];
+    return runWithLock(acquire, args, this.#requester, locksOf);
   }
 
   async #acquireOther(held: HeldLock, name: string, until: Until): Promise<HeldBoth> {

@@ -42,6 +42,11 @@ export class HeldBoth implements AsyncDisposable {
     this.#planRenewal();
   }
 
+  /** @internal */
+  get inRemora(): HeldLock {
+    return this.#held;
+  }
+
   /**
    * The fencing version, of Remora. It grows with every holder that uses Remora. Holders that use the other system
    * alone have none.

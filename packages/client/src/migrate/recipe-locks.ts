@@ -27,7 +27,7 @@ export function recipeLocks(remora: RemoraClient): OtherLocks {
 }
 
 async function oldest(remora: RemoraClient, name: string): Promise<string | undefined> {
-  const sort = { by: 'create', order: 'ascend' } as const;
+  const sort = { by: 'createRevision', order: 'ascend' } as const;
   const { kvs } = await remora.kv.range({ prefix: `${name}/` }, { sort, limit: 1 });
   return kvs[0]?.key.toString();
 }

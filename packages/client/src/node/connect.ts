@@ -10,6 +10,7 @@ import {
   ServiceError,
   silentLogger,
   systemProcessTable,
+  taskContext,
   warnOfLooseMode,
 } from '@remora/base';
 import { dialPipe, PIPE_REQUEST_BYTES_MAX } from '@remora/protocol';
@@ -27,7 +28,6 @@ import { processLiveness } from './liveness.ts';
 import { logInPolicy } from './plain-text.ts';
 import { startRenewalThread } from './renewal-thread.ts';
 import { linkTo } from './srv-link.ts';
-import { taskContext } from './task-context.ts';
 import { secureEndpoints } from './tls.ts';
 import { clientTls, type TlsOptions } from './tls-files.ts';
 

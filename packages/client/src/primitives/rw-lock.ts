@@ -5,7 +5,7 @@ import type { HeldLock } from '../lock/held-lock.ts';
 import type { LockDeps } from '../lock/lock-deps.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from '../lock/lock-events.ts';
 import { NamedLock } from '../lock/named-lock.ts';
-import { type RunArguments, runWithLock } from '../lock/run-with-lock.ts';
+import { alone, type RunArguments, runWithLock } from '../lock/run-with-lock.ts';
 
 const READ = { as: { type: 'shared' } } as const;
 
@@ -44,12 +44,12 @@ export class RwLock extends NamedLock {
 
   /** Acquires the lock shared, runs `work`, and releases it, as `Lock.run`. */
   runRead<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
-    return runWithLock((options: AcquireOptions) => this.read(options), args, this.#deps.requester);
+    return runWithLock((options: AcquireOptions) => this.read(options), args, this.#deps.requester, alone);
   }
 
   /** Acquires the lock exclusively, runs `work`, and releases it, as `Lock.run`. */
   runWrite<Result>(...args: RunArguments<AcquireOptions, HeldLock, Result>): Promise<Result> {
-    return runWithLock((options: AcquireOptions) => this.write(options), args, this.#deps.requester);
+    return runWithLock((options: AcquireOptions) => this.write(options), args, this.#deps.requester, alone);
   }
 
   /** The state of the lock and then its changes, as an async iterator: see `LockEvents`. */

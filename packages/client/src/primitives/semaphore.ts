@@ -9,7 +9,7 @@ import type { LockDeps } from '../lock/lock-deps.ts';
 import { eventsOfLock, type LockEvents, type LockEventsOptions, type LockWatchEvent } from '../lock/lock-events.ts';
 import { lockIdOf, NAMESPACE_CHECKS, type NamespaceOptions } from '../lock/lock-name.ts';
 import { NamedLock } from '../lock/named-lock.ts';
-import { type RunArguments, runWithLock } from '../lock/run-with-lock.ts';
+import { alone, type RunArguments, runWithLock } from '../lock/run-with-lock.ts';
 import { capacity, permits } from '../options/option-kinds.ts';
 import { checkOptions, optionSet, requireCount } from '../options/options.ts';
 
@@ -75,7 +75,7 @@ export class Semaphore extends NamedLock {
 
   /** Acquires permits, runs `work`, and releases them, as `Lock.run`. */
   run<Result>(...args: RunArguments<PermitOptions, HeldLock, Result>): Promise<Result> {
-    return runWithLock((options: PermitOptions) => this.acquire(options), args, this.#deps.requester);
+    return runWithLock((options: PermitOptions) => this.acquire(options), args, this.#deps.requester, alone);
   }
 
   /**

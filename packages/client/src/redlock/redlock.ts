@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { ServiceError } from '@remora/base';
 import type { RemoraClient } from '../client.ts';
-import { portsOf } from '../client-ports.ts';
+import { requesterOf } from '../client-requester.ts';
 import { requireFunction } from '../options/option-kinds.ts';
 import { shown } from '../options/options.ts';
 import type { ClientPorts } from '../ports.ts';
@@ -246,7 +246,7 @@ export class Redlock extends EventEmitter {
 function onlyClient(clients: Iterable<RemoraClient>): { client: RemoraClient; ports: ClientPorts } {
   const isList = typeof clients === 'object' && clients !== null && Symbol.iterator in clients;
   const [client, ...others] = isList ? new Set(clients) : [];
-  const ports = portsOf(client);
+  const ports = requesterOf(client)?.ports;
   if (client === undefined || ports === undefined) {
     throw invalid(
       `new Redlock: expected a list with the client that connect() of remora returned, got ${shown(client)}`,
