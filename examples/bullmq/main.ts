@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { Queue, QueueEvents } from 'bullmq';
 import { RedisStore } from '../fences/redis-store.ts';
-import { startChild } from '../support/children.ts';
+import { failure, startChild } from '../support/children.ts';
 import { connectRedis } from '../support/servers.ts';
 import { accountOf, type Charge, QUEUE } from './charges.ts';
 
@@ -22,7 +22,7 @@ const charges = CUSTOMERS.flatMap((customer) => AMOUNTS.map((amount) => ({ custo
 const completed = untilCompleted(charges.length);
 await queue.addBulk(charges.map((data) => ({ name: 'charge', data })));
 const workers = [startChild(WORKER), startChild(WORKER)];
-await completed;
+await Promise.race([completed, ...workers.map(failure)]);
 for (const customer of CUSTOMERS) {
   console.log(`${customer}: 100 - 36 = ${await redis.hget(accountOf(customer), 'value')}`);
 }

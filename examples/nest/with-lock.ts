@@ -13,6 +13,11 @@ type Properties<Name extends string> = Name extends `${infer Part}/${infer Rest}
     ? Property
     : never;
 
+/** What a method takes whose lock has this name: first of all, something with these properties. */
+type Arguments<Name extends string> = [Properties<Name>] extends [never]
+  ? unknown[]
+  : [Readonly<Record<Properties<Name>, string | number>>, ...unknown[]];
+
 /**
  * Runs a method under a lock. `:id` in the lock's name stands for the property `id` of the method's first argument. The
  * compiler checks that there is one.
@@ -21,17 +26,17 @@ type Properties<Name extends string> = Name extends `${infer Part}/${infer Rest}
  * `@Cron()`, see the method with its lock.
  */
 export function WithLock<const Name extends string>(name: Name, options: AcquireOptions = {}) {
-  return <Input extends Record<Properties<Name>, string | number>, Rest extends unknown[], Result>(
+  return <Args extends Arguments<Name>, Result>(
     prototype: object,
     key: string | symbol,
-    descriptor: TypedPropertyDescriptor<(input: Input, ...rest: Rest) => Promise<Result>>,
+    descriptor: TypedPropertyDescriptor<(...args: Args) => Promise<Result>>,
   ): void => {
     const method = descriptor.value;
     if (method === undefined) throw new TypeError(`@WithLock('${name}') is for methods; ${String(key)} is none`);
     Inject(Locks)(prototype, LOCKS);
-    descriptor.value = async function (this: { readonly [LOCKS]: Locks }, input, ...rest) {
-      const work = (lock: HeldLock) => held.run(lock, () => method.call(this, input, ...rest));
-      return this[LOCKS].run(nameOf(name, input), options, work);
+    descriptor.value = async function (this: { readonly [LOCKS]: Locks }, ...args) {
+      const work = (lock: HeldLock) => held.run(lock, () => method.apply(this, args));
+      return this[LOCKS].run(nameOf(name, args[0]), options, work);
     };
   };
 }
@@ -43,10 +48,10 @@ export function heldLock(): HeldLock {
   return lock;
 }
 
-function nameOf(name: string, input: Readonly<Record<string, unknown>> | undefined): string {
+function nameOf(name: string, input: unknown): string {
   const parts = name.split('/').map((part) => {
     if (!part.startsWith(':')) return part;
-    const value = input?.[part.slice(1)];
+    const value = (input as Readonly<Record<string, unknown>> | null | undefined)?.[part.slice(1)];
     if (typeof value === 'number' || (typeof value === 'string' && value !== '')) return value;
     throw new TypeError(`@WithLock('${name}'): ${part} has to be a number or text that is not empty, got ${value}`);
   });

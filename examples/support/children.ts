@@ -17,9 +17,14 @@ export function startChild(program: URL, args: readonly string[] = []): ChildPro
 
 /** The next message of a child. @throws Error if the child ends instead. */
 export async function messageOf<Message>(child: ChildProcess): Promise<Message> {
-  const ended = once(child, 'exit').then(() => {
-    throw new Error(`${child.spawnargs.join(' ')} has ended`);
-  });
-  const [message] = await Promise.race([once(child, 'message'), ended]);
+  const [message] = await Promise.race([once(child, 'message'), failure(child)]);
   return message as Message;
+}
+
+/** Rejects when the child ends. */
+export async function failure(child: ChildProcess): Promise<never> {
+  const [code, signal] = await once(child, 'exit');
+  throw new Error(
+    `a process of the example has ended: ${child.spawnargs.join(' ')} (${signal ?? `exit code ${code}`})`,
+  );
 }
