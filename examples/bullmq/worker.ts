@@ -25,12 +25,9 @@ process.once('SIGTERM', async () => {
 });
 
 async function perform(job: Job<Charge, number>, token?: string): Promise<number> {
-  const { customer } = job.data;
-  // The client keeps the lock, however long the job takes.
-  await using lock = await remora.lock(`customers/${customer}`).tryAcquire();
+  await using lock = await remora.lock(`customers/${job.data.customer}`).tryAcquire();
   if (lock === undefined) {
-    // Another job of this customer runs. Do not occupy this worker meanwhile.
-    await job.moveToDelayed(Date.now() + RETRY_MS, token);
+    await job.moveToDelayed(Date.now() + RETRY_MS, token); // Another job of this customer runs.
     throw new DelayedError();
   }
   return await charge(job.data, lock); // With `await`: the lock is released when this function returns.

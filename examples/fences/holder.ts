@@ -13,10 +13,10 @@ const remora = await connect({ endpoints: ENDPOINTS, sessionTtl: '2s' });
 const lock = await remora.lock(id).acquire();
 const { version } = lock;
 const value = await store.read(id, version);
-lock.throwIfLost(); // However late this check is, the pause may come after it.
 process.send?.({ version, value });
 
 await once(process, 'message');
+// Here a program may check its lock (`lock.throwIfLost()`). That does not help if the pause comes after the check.
 const write = store.write(id, value - 1, version);
 process.send?.({ outcome: await write.then(() => 'written', String) });
 process.disconnect();

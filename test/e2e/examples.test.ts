@@ -3,6 +3,8 @@
  * versions of locks. Their types are checked as well, because each command compiles them.
  */
 import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type CodeBlock, codeBlocks } from '../../packages/cli/test/docs/markdown.ts';
 import { ROOT, readPage } from '../../packages/cli/test/docs/pages.ts';
@@ -51,6 +53,18 @@ describeWith(missingRedis(), 'with Redis', () => {
       }
     });
   });
+});
+
+test.each(['bullmq', 'fences'])('%s: its page quotes the code as it is', (name) => {
+  const folder = join(ROOT, 'examples', name);
+  const files = readdirSync(folder).filter((file) => file.endsWith('.ts'));
+  const code = files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
+  const quoted = codeBlocks(readPage(`examples/${name}/README.md`)).filter(({ language }) =>
+    /^(ts|lua)$/.test(language),
+  );
+  const lines = quoted.flatMap((block) => block.code.trim().split('\n'));
+  expect(lines.length).toBeGreaterThan(4);
+  expect(lines.filter((line) => !code.includes(line.trim()))).toEqual([]);
 });
 
 const VERSION = /\bversion \d+/g;
