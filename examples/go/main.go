@@ -24,8 +24,8 @@ const usage = `Locks and keys of Remora.
   watch [--since REVISION] PREFIX
   check NAME VERSION
 
-Environment: REMORA_HTTP (gateways, separated by commas), REMORA_USER and REMORA_PASSWORD or REMORA_TOKEN, REMORA_CA
-(a file).
+Environment: REMORA_HTTP (gateways, separated by commas), REMORA_USER and REMORA_PASSWORD or REMORA_TOKEN; REMORA_CA,
+REMORA_CERT and REMORA_KEY (files); REMORA_TIMEOUT (seconds for one call).
 `
 
 func main() {
@@ -85,12 +85,16 @@ func options() remora.Options {
 	if addresses == "" {
 		addresses = "http://127.0.0.1:7482"
 	}
+	timeout, _ := strconv.Atoi(os.Getenv("REMORA_TIMEOUT")) // 0: the default
 	return remora.Options{
 		Addresses: strings.Split(addresses, ","),
+		Timeout:   time.Duration(timeout) * time.Second,
 		User:      os.Getenv("REMORA_USER"),
 		Password:  os.Getenv("REMORA_PASSWORD"),
 		Token:     os.Getenv("REMORA_TOKEN"),
 		CAFile:    os.Getenv("REMORA_CA"),
+		CertFile:  os.Getenv("REMORA_CERT"),
+		KeyFile:   os.Getenv("REMORA_KEY"),
 	}
 }
 

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 
-from remora import Client, KeyChanged, LockBusy, LockLost, RemoraError
+from remora import Client, KeyChanged, LockLost, RemoraError
 
 
 def hold(client: Client, name: str, wait: float, ttl: float) -> None:
@@ -62,7 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description="Locks and keys of Remora.",
         epilog="Environment: REMORA_HTTP (gateways, separated by commas), REMORA_USER and REMORA_PASSWORD or "
-        "REMORA_TOKEN, REMORA_CA (a file).",
+        "REMORA_TOKEN; REMORA_CA, REMORA_CERT and REMORA_KEY (files); REMORA_TIMEOUT (seconds for one call).",
     )
     commands = parser.add_subparsers(required=True)
 
@@ -86,15 +86,16 @@ def main() -> None:
     env = os.environ.get
     client = Client(
         env("REMORA_HTTP", "http://127.0.0.1:7482").split(","),
+        timeout=float(env("REMORA_TIMEOUT", "10")),
         user=env("REMORA_USER"),
         password=env("REMORA_PASSWORD"),
         token=env("REMORA_TOKEN"),
         ca_file=env("REMORA_CA"),
+        cert_file=env("REMORA_CERT"),
+        key_file=env("REMORA_KEY"),
     )
     try:
         run(client, **arguments)
-    except LockBusy:
-        sys.exit("others hold the lock")
     except RemoraError as error:
         sys.exit(str(error))
 
