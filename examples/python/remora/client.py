@@ -74,7 +74,7 @@ class Client:
         try:
             # A gateway that does not answer for half the TTL is left: another one finds the place by the token.
             grant: Grant = self._gateways.call(
-                "POST", f"{path}/acquire", body, seconds=wait + grace, patience=max(1.0, ttl / 2)
+                "POST", f"{path}/acquire", body, seconds=wait + grace, patience=ttl / 2
             )
             return Lock(self._gateways, path, grant)
         except BaseException as error:

@@ -37,11 +37,16 @@ describeWith(missingLanguages(), 'the clients in Python and Go', () => {
   const hold = (language: Language, name: string, ...options: readonly string[]) =>
     run(language, 'hold', ...options, ...seconds(language, '--ttl', TTL_S), name);
 
-  test('the Go tools find nothing to complain about', () => {
-    expect(programs.goComplaints()).toBe('');
-  });
-
   describe('while all gateways run', () => {
+    test.concurrent.each(LANGUAGES)('%s: its own tests and checks find nothing wrong', async (language) => {
+      await programs.check(language);
+    });
+
+    test.concurrent.each(LANGUAGES)('%s: the program of the page works', async (language) => {
+      const output = await programs.documented(language, gateways(1, 2));
+      expect(output).toMatch(/^(ship item \d with fence [1-9]\d*\n){3}$/);
+    });
+
     test.concurrent('Python, Go and the SDK exclude each other', async () => {
       const first = await client.lock('count').acquire();
       const counting = LANGUAGES.map((language) => run(language, 'count', 'count', 'number', String(ROUNDS)));

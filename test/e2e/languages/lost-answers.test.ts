@@ -17,8 +17,14 @@ const RENEWED = { status: 200, body: { session: 'ab.1', ttlMs: 7_000, validMs: V
 describeWith(missingLanguages(), 'the clients in Python and Go, when answers are lost', () => {
   const programs = new Programs();
   const gateways: ScriptedGateway[] = [];
-  beforeAll(() => programs.build());
+  const certificates = new TestCertificates();
+  beforeAll(async () => {
+    programs.build();
+    await certificates.run('init');
+    await certificates.run('node', 'n1');
+  });
   afterAll(() => {
+    certificates.close();
     programs.remove();
     for (const gateway of gateways) gateway.stop();
   });
@@ -162,7 +168,6 @@ describeWith(missingLanguages(), 'the clients in Python and Go, when answers are
   );
 
   test.concurrent.each(LANGUAGES)('%s: credentials go over TLS to a gateway that the CA knows', async (language) => {
-    const certificates = await TestCertificates.make();
     const tls = { cert: certificates.text('n1.crt'), key: certificates.text('n1.key') };
     const gateway = await gatewayThat(() => WRITTEN, tls);
     const runs = async (env: Record<string, string>) => {

@@ -1,12 +1,14 @@
-/** The example programs in Python and Go, built and run as docs/how-to/use-from-python-and-go.md says. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+/** The example programs in Python and Go, built and run as docs/how-to/locks/use-from-python-and-go.md says. */
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { eventually, FinalError } from '../eventually.ts';
 
 const EXAMPLES = fileURLToPath(new URL('../../../examples', import.meta.url));
+const PAGE = fileURLToPath(new URL('../../../docs/how-to/locks/use-from-python-and-go.md', import.meta.url));
 const PYTHON = '/usr/bin/python3';
 const GO = '/usr/bin/go';
 
@@ -29,11 +31,38 @@ export class Programs {
     execFileSync(GO, ['build', '-o', join(this.#dir, 'example'), '.'], { cwd: join(EXAMPLES, 'go'), stdio: 'pipe' });
   }
 
-  /** What gofmt would change, and what the Go tools find wrong. */
-  goComplaints(): string {
-    const options = { cwd: join(EXAMPLES, 'go'), encoding: 'utf8', stdio: 'pipe' } as const;
-    execFileSync(GO, ['vet', './...'], options);
-    return execFileSync('/usr/bin/gofmt', ['-l', '.'], options);
+  /** Runs the tests and checks that the folders have for themselves. @throws Error with what they find. */
+  async check(language: Language): Promise<void> {
+    const run = promisify(execFile);
+    const cwd = join(EXAMPLES, language);
+    if (language === 'python') {
+      await run(PYTHON, ['-B', '-m', 'unittest'], { cwd });
+      return;
+    }
+    await run(GO, ['vet', './...'], { cwd });
+    await run(GO, ['test', './...'], { cwd });
+    const { stdout } = await run('/usr/bin/gofmt', ['-l', '.'], { cwd });
+    if (stdout !== '') throw new Error(`gofmt would change ${stdout}`);
+  }
+
+  /** Runs the program that the page shows, and returns what it writes. */
+  async documented(language: Language, gateways: readonly string[]): Promise<string> {
+    const [, shown] = new RegExp(`\n\`\`\`${language}\n([\\s\\S]*?)\n\`\`\``).exec(readFileSync(PAGE, 'utf8')) ?? [];
+    if (shown === undefined) throw new Error(`the page shows no program in ${language}`);
+    const own = shown.replace('orders/42', `orders/${language}`);
+    const program = gateways.reduce((text, address, i) => text.replace(`http://10.0.0.${i + 1}:7482`, address), own);
+    if (program.includes('10.0.0.')) throw new Error('an address is left in the program of the page');
+    const run = promisify(execFile);
+    if (language === 'python') {
+      const env = { PYTHONPATH: join(EXAMPLES, 'python') };
+      return (await run(PYTHON, ['-B', '-c', program], { env })).stdout;
+    }
+    const cwd = join(this.#dir, 'page');
+    mkdirSync(cwd);
+    const uses = `require example.com/remora v0.0.0\nreplace example.com/remora => ${join(EXAMPLES, 'go')}\n`;
+    writeFileSync(join(cwd, 'go.mod'), `module example.com/page\ngo 1.19\n${uses}`);
+    writeFileSync(join(cwd, 'main.go'), `${program}\n`);
+    return (await run(GO, ['run', '.'], { cwd })).stdout;
   }
 
   /** `gateways`: addresses that the program goes to, in this order. */
