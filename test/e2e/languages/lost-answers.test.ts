@@ -22,6 +22,7 @@ describeWith(missingLanguages(), 'the clients in Python and Go, when answers are
     programs.build();
     await certificates.run('init');
     await certificates.run('node', 'n1');
+    await certificates.run('client', 'orders');
   });
   afterAll(() => {
     certificates.close();
@@ -167,23 +168,31 @@ describeWith(missingLanguages(), 'the clients in Python and Go, when answers are
     },
   );
 
-  test.concurrent.each(LANGUAGES)('%s: credentials go over TLS to a gateway that the CA knows', async (language) => {
-    const tls = { cert: certificates.text('n1.crt'), key: certificates.text('n1.key') };
-    const gateway = await gatewayThat(() => WRITTEN, tls);
-    const runs = async (env: Record<string, string>) => {
-      const run = programs.begin(language, [gateway.address], ['put', 'key', 'value'], env);
-      return { code: await run.ended, output: run.output };
-    };
-    const ca = { REMORA_CA: certificates.path('ca.crt') };
-    expect(await runs({ ...ca, REMORA_USER: 'ann', REMORA_PASSWORD: 'se cret' })).toMatchObject({ code: 0 });
-    expect(await runs({ ...ca, REMORA_TOKEN: 'r1.abc' })).toMatchObject({ code: 0 });
-    const basic = Buffer.from('ann:se cret').toString('base64');
-    expect(gateway.calls.map(({ authorization }) => authorization)).toEqual([`Basic ${basic}`, 'Bearer r1.abc']);
-    const untrusted = await runs({ ...SOON, REMORA_TOKEN: 'r1.abc' });
-    expect(untrusted.output).toContain(UNAVAILABLE[language]);
-    expect(untrusted.output).toMatch(/certificate/);
-    expect(gateway.calls).toHaveLength(2);
-  });
+  test.concurrent.each(LANGUAGES)(
+    '%s: credentials and a certificate go over TLS to a gateway that the CA knows',
+    async (language) => {
+      const [cert, key, authority] = ['n1.crt', 'n1.key', 'ca.crt'].map((name) => certificates.text(name));
+      const tls = { cert, key, ca: authority, requestCert: true, rejectUnauthorized: true };
+      const gateway = await gatewayThat(() => WRITTEN, tls);
+      const runs = async (env: Record<string, string>) => {
+        const run = programs.begin(language, [gateway.address], ['put', 'key', 'value'], env);
+        return { code: await run.ended, output: run.output };
+      };
+      const own = {
+        REMORA_CERT: certificates.path('client-orders.crt'),
+        REMORA_KEY: certificates.path('client-orders.key'),
+      };
+      const ca = { ...own, REMORA_CA: certificates.path('ca.crt') };
+      expect(await runs({ ...ca, REMORA_USER: 'ann', REMORA_PASSWORD: 'se cret' })).toMatchObject({ code: 0 });
+      expect(await runs({ ...ca, REMORA_TOKEN: 'r1.abc' })).toMatchObject({ code: 0 });
+      const basic = Buffer.from('ann:se cret').toString('base64');
+      expect(gateway.calls.map(({ authorization }) => authorization)).toEqual([`Basic ${basic}`, 'Bearer r1.abc']);
+      const untrusted = await runs({ ...SOON, ...own, REMORA_TOKEN: 'r1.abc' });
+      expect(untrusted.output).toContain(UNAVAILABLE[language]);
+      expect(untrusted.output).toMatch(/certificate/);
+      expect(gateway.calls).toHaveLength(2);
+    },
+  );
 
   test.concurrent.each(LANGUAGES)('%s: credentials are not sent in plain text beyond loopback', async (language) => {
     const run = programs.begin(language, ['http://192.0.2.1:7482'], ['put', 'key', 'value'], {

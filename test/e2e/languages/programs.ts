@@ -28,7 +28,10 @@ export class Programs {
   readonly #runs: ProgramRun[] = [];
 
   build(): void {
-    execFileSync(GO, ['build', '-o', join(this.#dir, 'example'), '.'], { cwd: join(EXAMPLES, 'go'), stdio: 'pipe' });
+    execFileSync(GO, ['build', '-buildvcs=false', '-o', join(this.#dir, 'example'), '.'], {
+      cwd: join(EXAMPLES, 'go'),
+      stdio: 'pipe',
+    });
   }
 
   /** Runs the tests and checks that the folders have for themselves. @throws Error with what they find. */

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import { createServer as createTlsServer, type ServerOptions as TlsOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 export interface Call {
@@ -21,16 +21,13 @@ export class ScriptedGateway {
   readonly #scheme: string;
   #port = 0;
 
-  private constructor(react: (call: Call) => Reaction | Promise<Reaction>, tls?: { cert: string; key: string }) {
+  private constructor(react: (call: Call) => Reaction | Promise<Reaction>, tls?: TlsOptions) {
     const listener: RequestListener = (request, response) => void this.#answer(request, response, react);
     this.#scheme = tls === undefined ? 'http' : 'https';
     this.#server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
   }
 
-  static async start(
-    react: (call: Call) => Reaction | Promise<Reaction>,
-    tls?: { cert: string; key: string },
-  ): Promise<ScriptedGateway> {
+  static async start(react: (call: Call) => Reaction | Promise<Reaction>, tls?: TlsOptions): Promise<ScriptedGateway> {
     const gateway = new ScriptedGateway(react, tls);
     await gateway.#listen();
     return gateway;

@@ -1,4 +1,4 @@
-/** The generated pages of docs/reference and files of deploy and examples. `REWRITE=1`, or `npm run docs`, writes them. */
+/** Generated: pages of docs/reference, files of deploy and examples. `REWRITE=1`, or `npm run docs`, writes them. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
