@@ -137,17 +137,20 @@ func countOnce(ctx context.Context, client *remora.Client, name, key string) err
 		return err
 	}
 	defer lock.Release(ctx)
-	number := 0
-	switch read, err := client.Get(lock.Context(), key); {
-	case err == nil:
-		if number, err = strconv.Atoi(string(read.Value)); err != nil {
-			return err
-		}
-	case !errors.Is(err, remora.ErrKeyNotFound):
+	// The context ends with the lock, and with it the calls.
+	read, err := client.Get(lock.Context(), key)
+	if errors.Is(err, remora.ErrKeyNotFound) {
+		read, err = &remora.KvRead{Value: remora.Bytes("0")}, nil
+	}
+	if err != nil {
 		return err
 	}
-	// The context ends with the lock, and with it the call.
-	if _, err := client.Put(lock.Context(), key, []byte(strconv.Itoa(number+1))); err != nil {
+	number, err := strconv.Atoi(string(read.Value))
+	if err != nil {
+		return err
+	}
+	// A process that is paused here, and loses the lock, finds that the next holder has changed the key.
+	if _, err := client.PutIf(lock.Context(), key, []byte(strconv.Itoa(number+1)), read.ModRevision); err != nil {
 		return err
 	}
 	fmt.Printf("counted %d version %d\n", number+1, lock.Version())

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import threading
+from typing import Callable
 
 from remora import Client, KeyChanged, LockLost, RemoraError
 
@@ -13,7 +14,12 @@ from remora import Client, KeyChanged, LockLost, RemoraError
 def hold(client: Client, name: str, wait: float, ttl: float) -> None:
     """Holds a lock until standard input ends."""
     over = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+
+    def read() -> None:
+        sys.stdin.read()
+        over.set()
+
+    threading.Thread(target=read, daemon=True).start()
     with client.lock(name, wait=wait, ttl=ttl) as lock:
         print(f"held {name} version {lock.version}", flush=True)
         while not over.is_set():
@@ -30,7 +36,8 @@ def count(client: Client, name: str, key: str, times: int) -> None:
             pair = client.get(key)
             number = int(pair.value) if pair else 0
             lock.raise_if_lost()  # the work so far may have taken long
-            client.put(key, str(number + 1))
+            # A process that is paused here, and loses the lock, finds that the next holder has changed the key.
+            client.put(key, str(number + 1), if_mod_revision=pair.mod_revision if pair else 0)
             print(f"counted {number + 1} version {lock.version}", flush=True)
 
 
@@ -51,7 +58,8 @@ def get(client: Client, key: str) -> None:
 
 def watch(client: Client, prefix: str, since: int | None) -> None:
     for change in client.watch(prefix, since=since):
-        print(f"{'delete' if change.value is None else 'put'} {change.key} {(change.value or b'').decode()}", flush=True)
+        kind = "delete" if change.value is None else "put"
+        print(f"{kind} {change.key!s} {(change.value or b'').decode()}", flush=True)
 
 
 def check(client: Client, name: str, version: int) -> None:
@@ -66,7 +74,7 @@ def main() -> None:
     )
     commands = parser.add_subparsers(required=True)
 
-    def command(run, *arguments: str):
+    def command(run: Callable[..., None], *arguments: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(run.__name__, help=run.__doc__)
         for argument in arguments:
             sub.add_argument(argument, type=int if argument in ("times", "version") else str)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Iterator
 from urllib.parse import quote
 
-from .api import Acquire, Bytes, Check, Grant, KvEventChanges, KvPut, KvPutDone, KvRead
+from .api import Acquire, Bytes, Check, Checked, Grant, KvEventChanges, KvPut, KvPutDone, KvRead
 from .gateways import PAUSE_SECONDS, Gateways, LockBusy, RemoraError, Unavailable, UnknownOutcome, refusal
 from .lock import Lock, release
 
@@ -46,7 +46,9 @@ class Client:
     the certificate of the authority that the gateways' certificates come from. `timeout` is for one call, in seconds.
     """
 
-    def __init__(self, addresses: list[str], *, timeout: float = 10.0, namespace: str = "default", **access: Any) -> None:
+    def __init__(
+        self, addresses: list[str], *, timeout: float = 10.0, namespace: str = "default", **access: str | None
+    ) -> None:
         if not 0 < timeout <= CALL_SECONDS_MAX:
             raise ValueError(f"timeout must be above 0 and at most {CALL_SECONDS_MAX:g} seconds")
         self._gateways = Gateways(addresses, **access)
@@ -84,7 +86,8 @@ class Client:
     def check_version(self, name: str | bytes, version: int) -> bool:
         """Whether the lock is held by the grant with this version. For diagnosis: it may change at once."""
         check: Check = {"checks": [{"namespace": self._namespace, "name": _encoded(name), "version": version}]}
-        return self._call("POST", "/v1/check", dict(check))["current"][0]
+        checked: Checked = self._call("POST", "/v1/check", dict(check))
+        return checked["current"][0]
 
     def get(self, key: str | bytes) -> Pair | None:
         try:

@@ -136,11 +136,11 @@ class Gateways:
             else:
                 if status == 200:
                     return answer
-                error = refusal(status, answer)
+                refused = refusal(status, answer)
                 if status not in NOT_DONE + NOT_KNOWN:
                     # This attempt changed nothing. An earlier one, whose answer was lost, may have.
-                    raise unknown(error) if is_unknown and status in UNRELATED else error
-                last = str(error)
+                    raise unknown(refused) if is_unknown and status in UNRELATED else refused
+                last = str(refused)
                 is_unknown = is_unknown or status in NOT_KNOWN
             self._leave(at)
             tries += 1
