@@ -88,7 +88,7 @@ export class Programs {
 
   remove(): void {
     for (const run of this.#runs) run.kill();
-    rmSync(this.#dir, { recursive: true, force: true });
+    if (this.#dir !== '') rmSync(this.#dir, { recursive: true, force: true });
   }
 }
 
