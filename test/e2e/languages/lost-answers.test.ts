@@ -17,9 +17,10 @@ const RENEWED = { status: 200, body: { session: 'ab.1', ttlMs: 7_000, validMs: V
 describeWith(missingLanguages(), 'the clients in Python and Go, when answers are lost', () => {
   const programs = new Programs();
   const gateways: ScriptedGateway[] = [];
-  const certificates = new TestCertificates();
+  let certificates: TestCertificates;
   beforeAll(async () => {
     programs.build();
+    certificates = new TestCertificates();
     await certificates.run('init');
     await certificates.run('node', 'n1');
     await certificates.run('client', 'orders');

@@ -1,6 +1,6 @@
 /** The example programs in Python and Go, built and run as docs/how-to/locks/use-from-python-and-go.md says. */
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,9 +14,11 @@ const GO = '/usr/bin/go';
 
 /** What is missing for the programs, if anything is. */
 export function missingLanguages(): string | undefined {
-  const missing = [PYTHON, GO].filter((program) => !existsSync(program));
+  const isPython = spawnSync(PYTHON, ['-c', 'import sys; sys.exit(sys.version_info < (3, 11))']).status === 0;
+  const [, goMinor = '0'] = /go1\.(\d+)/.exec(spawnSync(GO, ['version'], { encoding: 'utf8' }).stdout ?? '') ?? [];
+  const missing = [...(isPython ? [] : [`${PYTHON} 3.11`]), ...(Number(goMinor) >= 19 ? [] : [`${GO} 1.19`])];
   if (missing.length === 0) return undefined;
-  return `${missing.join(' and ')} not installed; on Debian: apt-get install python3 golang-go`;
+  return `${missing.join(' and ')} or later is not installed; on Debian: apt-get install python3 golang-go`;
 }
 
 export const LANGUAGES = ['python', 'go'] as const;
@@ -24,10 +26,11 @@ export type Language = (typeof LANGUAGES)[number];
 
 /** The built programs, with all their runs, so that no run outlives its test. */
 export class Programs {
-  readonly #dir = mkdtempSync(join(tmpdir(), 'remora-languages-'));
+  #dir = '';
   readonly #runs: ProgramRun[] = [];
 
   build(): void {
+    this.#dir = mkdtempSync(join(tmpdir(), 'remora-languages-'));
     execFileSync(GO, ['build', '-buildvcs=false', '-o', join(this.#dir, 'example'), '.'], {
       cwd: join(EXAMPLES, 'go'),
       stdio: 'pipe',
@@ -85,7 +88,7 @@ export class Programs {
 
   remove(): void {
     for (const run of this.#runs) run.kill();
-    rmSync(this.#dir, { recursive: true, force: true });
+    if (this.#dir !== '') rmSync(this.#dir, { recursive: true, force: true });
   }
 }
 
