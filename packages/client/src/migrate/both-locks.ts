@@ -10,7 +10,7 @@ import { checkOptions, optionSet } from '../options/options.ts';
 import type { ClientPorts } from '../ports.ts';
 import type { Requester } from '../transport/requester.ts';
 import { HeldBoth } from './held-both.ts';
-import { notAClient, notAtOnce, notInTime } from './migrate-errors.ts';
+import { notAClient, notAtOnce, notInTime, requireCalls } from './migrate-errors.ts';
 import type { OtherLock, OtherLocks } from './other-locks.ts';
 
 export interface BothLocksOptions {
@@ -59,6 +59,7 @@ export class BothLocks {
     checkOptions(BOTH_LOCKS_OPTIONS, options);
     const requester = requesterOf(remora);
     if (requester === undefined) throw notAClient('new BothLocks');
+    requireCalls('new BothLocks', 'locks of another system', other, ['tryAcquire']);
     this.#remora = remora;
     this.#other = other;
     this.#requester = requester;
