@@ -8,6 +8,7 @@ import { connect, type RemoraClient } from 'remora';
 import { BothLocks, etcdLocks, type OtherLocks, recipeLocks, redisLocks, zooKeeperLocks } from 'remora/migrate';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { describeWith } from '../support/needs.ts';
+import { as, contract, KEPT, TTL_MS } from '../support/other-locks.ts';
 import { Etcdctl, missingEtcdctl } from './etcd-twins/etcdctl.ts';
 import { hasEtcd, RealEtcd } from './etcd-twins/real-etcd.ts';
 import { eventually } from './eventually.ts';
@@ -27,23 +28,7 @@ afterAll(async () => {
   await cluster?.stop();
 });
 
-const TTL_MS = 30_000;
-const as = (owner: string) => ({ ttlMs: TTL_MS, owner });
 const AS = as('an owner');
-
-/** What every other system has to do. */
-async function contract(locks: OtherLocks, name: string): Promise<unknown> {
-  const first = await locks.tryAcquire(name, as('first'));
-  const second = await locks.tryAcquire(name, as('second'));
-  const renewed = await first?.renew();
-  await first?.release();
-  const third = await locks.tryAcquire(name, as('third'));
-  const late = [await first?.renew(), await first?.release()];
-  const stillHeld = await third?.renew();
-  await third?.release();
-  return { first: first !== undefined, second, renewed, third: third !== undefined, late, stillHeld };
-}
-const KEPT = { first: true, second: undefined, renewed: true, third: true, late: [false, undefined], stillHeld: true };
 
 describeWith(missingRedis(), 'with Redis', () => {
   let servers: RedisServers;

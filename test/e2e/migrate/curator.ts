@@ -53,8 +53,8 @@ export class CuratorService {
     this.#ended = new Promise((resolve) => child.once('close', resolve));
   }
 
-  says(text: string): Promise<void> {
-    return eventually(`the service says ${text}`, () => this.#out.includes(text), { timeoutMs: SAYS_WITHIN_MS });
+  async says(text: string): Promise<void> {
+    await eventually(`the service says ${text}`, () => this.#out.includes(text), { timeoutMs: SAYS_WITHIN_MS });
   }
 
   /** Ends its input. Resolves to the exit code. */

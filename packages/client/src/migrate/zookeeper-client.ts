@@ -6,12 +6,12 @@ export interface ZooKeeperClient {
   create(path: string, data: Buffer, mode: number, done: ZooKeeperDone<string>): void;
   setData(path: string, data: Buffer, done: ZooKeeperDone<unknown>): void;
   getChildren(path: string, done: ZooKeeperDone<string[]>): void;
-  remove(path: string, done: ZooKeeperDone<undefined>): void;
+  remove(path: string, done: (error: unknown) => void): void;
   on(event: 'connected' | 'disconnected' | 'expired', listener: () => void): unknown;
 }
 
-/** `error` is null or undefined when the call succeeded. */
-export type ZooKeeperDone<Result> = (error: Error | null, result: Result) => void;
+/** `error`: null or undefined if the call succeeded. */
+export type ZooKeeperDone<Result> = (error: unknown, result: Result) => void;
 
 /** Of ZooKeeper's protocol. */
 export const CREATE = { persistent: 0, ephemeralSequential: 3 } as const;

@@ -80,7 +80,8 @@ export class ZooKeeperSession {
 
   /** Resolves also if the node does not exist. */
   remove(path: string): Promise<void> {
-    return this.#call<undefined>((done) => this.#client.remove(path, done)).catch(ifGone(undefined));
+    const removed = this.#call<undefined>((done) => this.#client.remove(path, (error) => done(error, undefined)));
+    return removed.catch(ifGone(undefined));
   }
 
   /** Creates the node, and those above it. Resolves to false if it exists. */
