@@ -12,6 +12,10 @@ export function notAtOnce(name: string): ServiceError {
   return new ServiceError('LOCK_BUSY', `the lock is taken in the other system: ${name}`);
 }
 
+export function unanswered(): ServiceError {
+  return new ServiceError('UNAVAILABLE', 'the other system did not answer within the ttl of its lock');
+}
+
 export function lostThere(why: string): ServiceError {
   return new ServiceError('LOCK_NOT_HELD', `the lock was lost in the other system: ${why}`);
 }
