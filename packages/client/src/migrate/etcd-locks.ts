@@ -14,9 +14,9 @@ import type { OtherLocks } from './other-locks.ts';
 
 export interface EtcdLocksOptions {
   /**
-   * How the other services lock. `recipe`: as `etcdctl lock` and clientv3's `concurrency` do, by a key `NAME/LEASE` for
-   * each holder and waiter. `etcd3`: as `lock(NAME)` of the library etcd3 does, by the key `NAME` itself. The two do not
-   * exclude each other. Default `recipe`.
+   * How the other services lock. `recipe`: as `etcdctl lock` and clientv3's `concurrency` do, by a key `NAME/LEASE`
+   * for each holder and waiter. `etcd3`: as `lock(NAME)` of the library etcd3 does, by the key `NAME` itself. The two
+   * do not exclude each other. Default `recipe`.
    */
   readonly as?: 'recipe' | 'etcd3' | undefined;
 }

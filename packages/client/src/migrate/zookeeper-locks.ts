@@ -17,8 +17,8 @@ const DATA = Buffer.from('held by a service that locks in Remora, too');
 
 /**
  * Locks of ZooKeeper, as Curator's `InterProcessMutex` takes them: an ephemeral node `_c_GUID-lock-NUMBER` below the
- * node of the lock for each holder and waiter, of which the lowest number holds the lock. The name of a lock is the path
- * of its node.
+ * node of the lock for each holder and waiter, of which the lowest number holds the lock. The name of a lock is the
+ * path of its node.
  *
  * `client`: a client of node-zookeeper-client that is connected, or a function that returns the present one. A client
  * whose session has expired is of no use any more.
