@@ -21,6 +21,7 @@ const usage = `Locks and keys of Remora.
   count NAME KEY TIMES                   increments a number under a lock
   get KEY
   put [--if-mod-revision N] KEY VALUE
+  fenced NAME VERSION KEY VALUE
   watch [--since REVISION] PREFIX
   check NAME VERSION
 
@@ -65,6 +66,8 @@ func run(ctx context.Context, args []string) error {
 		return err
 	case "put/2":
 		return put(ctx, client, given[0], given[1], *ifModRevision)
+	case "fenced/4":
+		return fenced(ctx, client, given[0], given[1], given[2], given[3])
 	case "watch/1":
 		return client.Watch(ctx, given[0], *since, func(change remora.Change) error {
 			value := ""
@@ -149,8 +152,8 @@ func countOnce(ctx context.Context, client *remora.Client, name, key string) err
 	if err != nil {
 		return err
 	}
-	// A process that is paused here, and loses the lock, finds that the next holder has changed the key.
-	if _, err := client.PutIf(lock.Context(), key, []byte(strconv.Itoa(number+1)), read.ModRevision); err != nil {
+	// A process that is paused here loses the lock, and then writes nothing.
+	if _, err := client.PutFenced(lock.Context(), key, []byte(strconv.Itoa(number+1)), name, lock.Version()); err != nil {
 		return err
 	}
 	fmt.Printf("counted %d version %d\n", number+1, lock.Version())
@@ -168,6 +171,19 @@ func put(ctx context.Context, client *remora.Client, key, value string, ifModRev
 	if errors.Is(err, remora.ErrKeyChanged) && errors.As(err, &refusal) && refusal.Current != nil {
 		return fmt.Errorf("changed by others at revision %d", refusal.Current.ModRevision)
 	}
+	if err == nil {
+		fmt.Printf("revision %d\n", revision)
+	}
+	return err
+}
+
+// fenced writes a key only while the grant of this version holds the lock.
+func fenced(ctx context.Context, client *remora.Client, name, version, key, value string) error {
+	number, err := strconv.ParseInt(version, 10, 64)
+	if err != nil {
+		return err
+	}
+	revision, err := client.PutFenced(ctx, key, []byte(value), name, number)
 	if err == nil {
 		fmt.Printf("revision %d\n", revision)
 	}

@@ -36,8 +36,8 @@ def count(client: Client, name: str, key: str, times: int) -> None:
             pair = client.get(key)
             number = int(pair.value) if pair else 0
             lock.raise_if_lost()  # the work so far may have taken long
-            # A process that is paused here, and loses the lock, finds that the next holder has changed the key.
-            client.put(key, str(number + 1), if_mod_revision=pair.mod_revision if pair else 0)
+            # A process that is paused here loses the lock, and then writes nothing.
+            client.put(key, str(number + 1), fence=(name, lock.version))
             print(f"counted {number + 1} version {lock.version}", flush=True)
 
 
@@ -47,6 +47,11 @@ def put(client: Client, key: str, value: str, if_mod_revision: int | None) -> No
     except KeyChanged as error:
         current = error.details["current"]
         sys.exit(f"changed by others at revision {current['modRevision'] if current else 'unknown: it is absent'}")
+
+
+def fenced(client: Client, name: str, version: int, key: str, value: str) -> None:
+    """Writes a key only while the grant of this version holds the lock."""
+    print(f"revision {client.put(key, value, fence=(name, version))}")
 
 
 def get(client: Client, key: str) -> None:
@@ -87,6 +92,7 @@ def main() -> None:
     command(count, "name", "key", "times")
     command(get, "key")
     command(put, "key", "value").add_argument("--if-mod-revision", type=int)
+    command(fenced, "name", "version", "key", "value")
     command(watch, "prefix").add_argument("--since", type=int)
     command(check, "name", "version")
     arguments = vars(parser.parse_args())

@@ -97,6 +97,16 @@ describe('a condition', () => {
     expect(await bed.get('/v1/kv/k')).toMatchObject({ value: 'b', version: 2 });
   });
 
+  test('on a lock that the grant does not hold lets nobody write or delete', async () => {
+    await bed.put('k', 'a');
+    const fence = { name: 'l', version: 7 };
+    const { status, body } = await bed.world.until(bed.ask(put('k', { value: 'late', fence })));
+    expect([status, body]).toMatchObject([409, { error: { code: 'FENCED', retry: 'no' } }]);
+    expect(await bed.refused(put('k', { value: 'late', ifVersion: 9, fence }))).toBe('409 FENCED');
+    expect(await bed.refused(remove('/v1/kv/k?fenceName=l&fenceVersion=7&fenceNamespace=n'))).toBe('409 FENCED');
+    expect(await bed.get('/v1/kv/k')).toMatchObject({ value: 'a', version: 1 });
+  });
+
   test('that fails says that the key is absent, and leaves a large value out', async () => {
     const { body } = await bed.world.until(bed.ask(put('k', { value: 'v', ifModRevision: 7 })));
     expect(body).toMatchObject({ error: { code: 'KEY_CHANGED', current: null } });
@@ -252,6 +262,9 @@ describe('a wrong request says what is expected', () => {
       ask: put('k', { value: '', ifModrevision: 1 }),
       said: 'did you mean ifModRevision',
     },
+    { name: 'a fence without a version', ask: put('k', { value: '', fence: { name: 'l' } }), said: 'fence.version is' },
+    { name: 'a fence without a name', ask: remove('/v1/kv/k?fenceVersion=1'), said: 'fenceName is missing' },
+    { name: 'a fence of a word', ask: put('k', { value: '', fence: 'l' }), said: 'fence: expected an object' },
     { name: 'a negative revision', ask: put('k', { value: '', ifModRevision: -1 }), said: 'ifModRevision: expected' },
     { name: 'a lease that is none', ask: put('k', { value: '', lease: 'x' }), said: 'a lease in hexadecimal' },
     { name: 'a query of a put', ask: { ...put('k', { value: '' }), target: '/v1/kv/k?lease=1' }, said: 'takes none' },

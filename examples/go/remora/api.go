@@ -149,6 +149,9 @@ type KvPut struct {
 	IfModRevision *int64 `json:"ifModRevision,omitempty"`
 	// Write only if this is the version of the key; 0: if the key is absent.
 	IfVersion *int64 `json:"ifVersion,omitempty"`
+	// Write only while the grant of this version holds the lock, however late the call arrives. Lock and key are
+	// looked at in one step.
+	Fence *KvPutFence `json:"fence,omitempty"`
 	// Deletes the key when this lease ends. Default: the key belongs to no lease.
 	Lease string `json:"lease,omitempty"`
 	// A new GUID, so that you can repeat the call after a lost answer: within half a minute it is carried out
@@ -159,6 +162,15 @@ type KvPut struct {
 type KvPutDone struct {
 	// The revision of the change.
 	ModRevision int64 `json:"modRevision"`
+}
+
+type KvPutFence struct {
+	// Separates users of one cluster.
+	Namespace string `json:"namespace,omitempty"`
+	// 1 to 1024 bytes.
+	Name Bytes `json:"name"`
+	// The fencing version. It grows with each grant of the lock; pass it to the resource that the lock protects.
+	Version int64 `json:"version"`
 }
 
 type KvRead struct {

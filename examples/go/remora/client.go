@@ -122,6 +122,13 @@ func (c *Client) PutIf(ctx context.Context, key string, value []byte, modRevisio
 	return c.put(ctx, key, KvPut{Value: value, IfModRevision: &modRevision})
 }
 
+// PutFenced writes a key only while the grant of this version holds the lock, however late the call arrives, and
+// returns ErrLockLost otherwise.
+func (c *Client) PutFenced(ctx context.Context, key string, value []byte, lock string, version int64) (int64, error) {
+	fence := KvPutFence{Namespace: c.namespace, Name: Bytes(lock), Version: version}
+	return c.put(ctx, key, KvPut{Value: value, Fence: &fence})
+}
+
 func (c *Client) put(ctx context.Context, key string, put KvPut) (int64, error) {
 	put.RequestID = newID()
 	var done KvPutDone

@@ -27,6 +27,7 @@ var byCode = map[string]error{
 	"LOCK_BUSY":       ErrLockBusy,
 	"LOCK_TIMEOUT":    ErrLockBusy,
 	"LOCK_NOT_HELD":   ErrLockLost,
+	"FENCED":          ErrLockLost,
 	"SESSION_EXPIRED": ErrLockLost,
 	"KEY_NOT_FOUND":   ErrKeyNotFound,
 	"KEY_CHANGED":     ErrKeyChanged,

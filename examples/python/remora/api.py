@@ -162,6 +162,9 @@ class KvPut(TypedDict):
     ifModRevision: NotRequired[int]
     # Write only if this is the version of the key; 0: if the key is absent.
     ifVersion: NotRequired[int]
+    # Write only while the grant of this version holds the lock, however late the call arrives. Lock and key
+    # are looked at in one step.
+    fence: NotRequired[KvPutFence]
     # Deletes the key when this lease ends. Default: the key belongs to no lease.
     lease: NotRequired[str]
     # A new GUID, so that you can repeat the call after a lost answer: within half a minute it is carried out
@@ -172,6 +175,16 @@ class KvPut(TypedDict):
 class KvPutDone(TypedDict):
     # The revision of the change.
     modRevision: int
+
+
+class KvPutFence(TypedDict):
+    # Separates users of one cluster.
+    namespace: NotRequired[str]
+    # 1 to 1024 bytes.
+    name: Bytes
+    # The fencing version. It grows with each grant of the lock; pass it to the resource that the lock
+    # protects.
+    version: int
 
 
 class KvRead(TypedDict):

@@ -98,13 +98,25 @@ class Client:
             raise
         return Pair(_key(read["key"]), _decoded(read["value"]), read["modRevision"])
 
-    def put(self, key: str | bytes, value: str | bytes, *, if_mod_revision: int | None = None) -> int:
+    def put(
+        self,
+        key: str | bytes,
+        value: str | bytes,
+        *,
+        if_mod_revision: int | None = None,
+        fence: tuple[str | bytes, int] | None = None,
+    ) -> int:
         """Writes a key and returns its new revision.
 
         `if_mod_revision` writes only if the key is unchanged since it was read (0: only if it is absent), and raises
-        KeyChanged otherwise. The call has a request id, so that a repeated attempt is carried out once.
+        KeyChanged otherwise. `fence`, the name and the version of a lock, writes only while that grant holds the lock,
+        however late the call arrives, and raises LockLost otherwise. The call has a request id, so that a repeated
+        attempt is carried out once.
         """
         put: KvPut = {"value": _encoded(value), "requestId": str(uuid.uuid4())}
+        if fence is not None:
+            name, version = fence
+            put["fence"] = {"namespace": self._namespace, "name": _encoded(name), "version": version}
         if if_mod_revision is not None:
             put["ifModRevision"] = if_mod_revision
         done: KvPutDone = self._call("PUT", f"/v1/kv/{_quoted(key)}", dict(put))

@@ -69,6 +69,7 @@ BY_CODE: dict[str, type[RemoraError]] = {
     "LOCK_BUSY": LockBusy,
     "LOCK_TIMEOUT": LockBusy,
     "LOCK_NOT_HELD": LockLost,
+    "FENCED": LockLost,
     "SESSION_EXPIRED": LockLost,
     "KEY_CHANGED": KeyChanged,
 }

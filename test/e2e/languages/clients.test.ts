@@ -107,6 +107,10 @@ describeWith(missingLanguages(), 'the clients in Python and Go', () => {
       expect(validUntilMs).toBeLessThan(next.lockTimeMs);
       expect(await holder.ended).toBe(1);
       expect(await run(language, 'check', name, String(version)).done()).toBe('stale\n');
+      const fenced = (of: unknown) => run(language, 'fenced', name, String(of), `${name}/data`, 'written');
+      const late = fenced(version);
+      expect([await late.ended, /no longer holds the lock/.test(late.output)]).toEqual([1, true]);
+      expect(await fenced(next.version).done()).toMatch(/^revision \d+\n$/);
       await expect(client.kv.put(`${name}/data`, 'late', { fence: own })).rejects.toMatchObject({ code: 'FENCED' });
     });
 

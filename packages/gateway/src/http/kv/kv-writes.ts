@@ -4,7 +4,9 @@ import {
   type DeleteOp,
   type KeyCompare,
   type KeyValue,
+  type KvOp,
   type KvResult,
+  type LockCompare,
   type PutOp,
   rangeOp,
   type Txn,
@@ -16,6 +18,7 @@ import { type Fields, invalid } from '../fields.ts';
 import type { KeyChangedDetails, KvDeleteAnswer, KvPutAnswer } from '../json/kv.ts';
 import type { RangeCalls, Revised } from '../range-calls.ts';
 import { onlyThese, type Target, text, wholeNumber } from '../targets.ts';
+import { FENCE_PARAMETERS, fenceAt, fenceIn } from './kv-fence.ts';
 import { keyJson, keysOf, keyValueJson, parseLease } from './kv-json.ts';
 import { requireKey } from './kv-reads.ts';
 
@@ -28,6 +31,8 @@ interface Condition {
   /** 0: the key is absent. */
   readonly modRevision: number | undefined;
   readonly version: number | undefined;
+  /** The grant that has to hold its lock. */
+  readonly fence: LockCompare | undefined;
 }
 
 /**
@@ -36,8 +41,10 @@ interface Condition {
  * KW1. A change with a `requestId` is carried out once, however often the same call is sent within half a minute, and
  *      each call gets the outcome. The id that ranges remember covers the whole request: another request with the same
  *      `requestId` is another change.
- * KW2. A change without a condition needs no permission to read: it is sent as a put or a delete, and not as a
- *      transaction.
+ * KW2. A change without a condition on the key needs no permission to read it: it is a put or a delete, and not a
+ *      transaction that may read.
+ * KW3. A change with a fence is made only while that grant holds its lock: lock and key are looked at in one step.
+ *      Otherwise the answer is FENCED, whatever the other conditions are.
  */
 export class KvWrites {
   readonly #calls: RangeCalls;
@@ -48,7 +55,7 @@ export class KvWrites {
     this.#limits = limits;
   }
 
-  /** @throws ServiceError KEY_CHANGED, with the key as it is; LEASE_NOT_FOUND */
+  /** @throws ServiceError KEY_CHANGED, with the key as it is; FENCED; LEASE_NOT_FOUND */
   async put(key: Bytes, fields: Fields): Promise<KvPutAnswer> {
     const value = fields.required('value', fields.bytes('value'));
     const condition = {
@@ -56,18 +63,20 @@ export class KvWrites {
       version: fields.integer('ifVersion', ANY_REVISION),
     };
     const lease = parseLease(fields.text('lease'));
+    const fence = fenceIn(fields.object('fence'));
     const chosen = fields.shortText('requestId', REQUEST_ID_MAX);
     fields.end();
-    const { revision } = await this.#change(putOp(requireKey(key), value, lease), condition, chosen);
+    const { revision } = await this.#change(putOp(requireKey(key), value, lease), { ...condition, fence }, chosen);
     return { modRevision: revision };
   }
 
-  /** Deleting an absent key is no error. @throws ServiceError KEY_CHANGED, with the key as it is */
+  /** Deleting an absent key is no error. @throws ServiceError KEY_CHANGED, with the key as it is; FENCED */
   async delete(key: Bytes, { query }: Target): Promise<KvDeleteAnswer> {
-    onlyThese(query, ['ifModRevision', 'ifVersion', 'requestId']);
+    onlyThese(query, ['ifModRevision', 'ifVersion', ...FENCE_PARAMETERS, 'requestId']);
     const condition = {
       modRevision: optionalNumber(query, 'ifModRevision'),
       version: optionalNumber(query, 'ifVersion'),
+      fence: fenceAt(query),
     };
     const op: DeleteOp = { type: 'delete', key: requireKey(key), prevKv: false };
     const { result, revision } = await this.#change(op, condition, requestIdOf(query));
@@ -109,19 +118,38 @@ export class KvWrites {
     chosen: string | undefined,
   ): Promise<Revised<KvResult | undefined>> {
     checkSize(opBytes(op), this.#limits);
-    const { modRevision, version } = condition;
+    const { modRevision, version, fence } = condition;
     const parts = op.type === 'put' ? [op.key, op.value, `${op.lease}`] : [op.key];
-    const terms = this.#terms(chosen, [...parts, `${op.type} ${modRevision} ${version}`]);
+    const fenced = fence === undefined ? [] : [fence.lock.namespace, fence.lock.name, `${fence.version}`];
+    const terms = this.#terms(chosen, [...parts, `${op.type} ${modRevision} ${version}`, ...fenced]);
     const compare = [
       ...(modRevision === undefined ? [] : [equal(op.key, 'mod', modRevision)]),
       ...(version === undefined ? [] : [equal(op.key, 'version', version)]),
     ];
-    if (compare.length === 0) return this.#calls.write({ type: 'kv', op }, op.type, terms); // KW2
-    const txn: Txn = { compare, success: [op], failure: [rangeOp({ key: op.key })] };
-    const { result, revision } = await this.#calls.write({ type: 'txn', txn }, 'txn', terms);
+    const change: KvOp =
+      compare.length === 0
+        ? op // KW2
+        : { type: 'txn', txn: { compare, success: [op], failure: [rangeOp({ key: op.key })] } };
+    const { result, revision } = await this.#write(change, fence, terms);
+    if (result.type !== 'txn') return { result, revision };
     const [first] = result.results;
     if (result.succeeded) return { result: first, revision };
     throw changed(first?.type === 'range' ? first.kvs[0] : undefined);
+  }
+
+  /** KW3. */
+  async #write(op: KvOp, fence: LockCompare | undefined, terms: Partial<RequestTerms>): Promise<Revised<KvResult>> {
+    if (fence === undefined) {
+      return op.type === 'txn'
+        ? this.#calls.write(op, 'txn', terms)
+        : this.#calls.write({ type: 'kv', op }, op.type, terms);
+    }
+    const txn: Txn = { compare: [fence], success: [op], failure: [] };
+    const { result, revision } = await this.#calls.write({ type: 'txn', txn }, 'txn', terms);
+    const [written] = result.results;
+    if (written !== undefined) return { result: written, revision };
+    const message = `version ${fence.version} no longer holds the lock; nothing was written`;
+    throw new ServiceError('FENCED', message, { details: { version: fence.version } });
   }
 
   /** KW1. */

@@ -6,7 +6,9 @@ const KEY = '/v1/kv/{key}';
 const GONE = {
   410: 'The revision was compacted (COMPACTED): begin the list again, or read at `compactRevision` or later.',
 };
-const CHANGED = { 409: 'The key is not as the condition says (KEY_CHANGED): nothing was changed.' };
+const CHANGED = {
+  409: 'The key is not as the condition says (KEY_CHANGED), or the fence no longer holds (FENCED): nothing was changed.',
+};
 
 const prefix = queryParameter('prefix', 'Only keys that begin with it. Default: all keys.', { type: 'string' });
 const after = queryParameter('after', '`next` of the previous page.', { type: 'string' });
@@ -51,6 +53,11 @@ export const KV_OPERATIONS: Operations = {
       query: [
         whole('ifModRevision', 'Delete only if this is the revision of the last change of the key.'),
         whole('ifVersion', 'Delete only if this is the version of the key.'),
+        queryParameter('fenceName', 'Delete only while a grant holds this lock; with `fenceVersion`.', {
+          type: 'string',
+        }),
+        whole('fenceVersion', 'The version of that grant.'),
+        queryParameter('fenceNamespace', 'The namespace of that lock. Default: `default`.', { type: 'string' }),
         requestId,
       ],
       answer: 'KvDeleted',

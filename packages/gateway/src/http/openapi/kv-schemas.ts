@@ -1,5 +1,6 @@
 /** The bodies of requests and answers about plain keys. */
 import { REQUEST_ID_MAX } from '../../lock/lock-requests.ts';
+import { LOCK_VERSION } from './lock-fields.ts';
 import { answer, bytes, count, object, refTo, type Schema, text } from './parts.ts';
 
 const key = bytes('The key: any bytes, at least one.');
@@ -87,6 +88,12 @@ export const KV_SCHEMAS = {
         'Write only if this is the revision of the last change of the key; 0: if the key is absent.',
       ),
       ifVersion: count('Write only if this is the version of the key; 0: if the key is absent.'),
+      fence: {
+        ...LOCK_VERSION,
+        description:
+          'Write only while the grant of this version holds the lock, however late the call arrives. Lock and key are ' +
+          'looked at in one step.',
+      },
       lease: { ...lease, description: 'Deletes the key when this lease ends. Default: the key belongs to no lease.' },
       requestId: text(
         'A new GUID, so that you can repeat the call after a lost answer: within half a minute it is carried out once, ' +

@@ -9,8 +9,6 @@ import {
   FORCED_BY_BYTES_MAX,
   FORCED_REASON_BYTES_MAX,
   LOCK_DELAY_MAX_MS,
-  NAME_BYTES_MAX,
-  NAMESPACE_BYTES_MAX,
   PERMITS_MAX,
   REASON_BYTES_MAX,
   REVOKE_MAX_MS,
@@ -24,13 +22,12 @@ import { ACCESS_SCHEMAS } from './access-schemas.ts';
 import { CLUSTER_SCHEMAS } from './cluster-schemas.ts';
 import { HISTORY_SCHEMAS } from './history-schemas.ts';
 import { KV_ERROR_FIELDS, KV_SCHEMAS } from './kv-schemas.ts';
+import { LOCK_VERSION, name, namespace, VERSION_MAX, version } from './lock-fields.ts';
 import { answer, bytes, count, duration, event, object, refTo, type Schema, text } from './parts.ts';
 
 export function ref(name: keyof typeof SCHEMAS): Schema {
   return refTo(name);
 }
-
-const VERSION_MAX = Number.MAX_SAFE_INTEGER;
 
 const session = text('The id of a session. Opaque.', { pattern: '^[0-9a-f]+\\.[0-9]+$' });
 const token = text('The secret of the owner: unique for each acquire, and never shown to other clients.', {
@@ -54,17 +51,9 @@ const validMs = count(
   'How long the holder can rely on the session if clocks drift by up to 5 %: from when it sent the renewal; after an acquire, ' +
     'from when it got the answer.',
 );
-const version = count(
-  'The fencing version. It grows with each grant of the lock; pass it to the resource that the lock protects.',
-  {
-    maximum: VERSION_MAX,
-  },
-);
 const lockTimeMs = count(
   'Wall time of the grant at the server, in ms since 1970, for display. 0: a barrier was passed.',
 );
-const namespace = text('Separates users of one cluster.', { minLength: 1, maxLength: NAMESPACE_BYTES_MAX });
-const name = bytes(`1 to ${NAME_BYTES_MAX} bytes.`);
 const data = bytes(`Shown with the lock. At most ${DATA_BYTES_MAX} bytes.`);
 const depth = count('How often the owner has entered the lock.', { minimum: 1, maximum: DEPTH_MAX });
 const keptData = bytes('The data that an earlier holder left with the lock.');
@@ -288,7 +277,7 @@ export const SCHEMAS = {
         type: 'array',
         minItems: 1,
         maxItems: CHECKS_MAX,
-        items: object({ namespace, name, version }, ['name', 'version']),
+        items: LOCK_VERSION,
       },
     },
     ['checks'],
