@@ -48,8 +48,12 @@ export class MirrorCheck implements Check<MirrorEvent> {
         return this.#same(event, 'a read');
       case 'reached': {
         const { mirror, asked, revision } = event;
-        if (revision >= asked) return NOTHING;
-        return [violation('mirror: reached', `copy ${mirror} is at ${revision}, and said that it has ${asked}`)]; // MC3
+        const back = this.#moves(mirror, revision);
+        if (revision >= asked) return back;
+        return [
+          ...back,
+          violation('mirror: reached', `copy ${mirror} is at ${revision}, and ${asked} was to be reached`),
+        ]; // MC3
       }
     }
   }

@@ -5,6 +5,7 @@
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 import { AUTH_BUGS } from './auth-bugs.ts';
+import { KEY_BUGS } from './key-bugs.ts';
 import { LOCK_BUGS } from './lock-bugs.ts';
 
 export const CLUSTER_BUGS: readonly PlantedBug[] = [
@@ -416,4 +417,5 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
   },
   ...LOCK_BUGS,
   ...AUTH_BUGS,
+  ...KEY_BUGS,
 ];
