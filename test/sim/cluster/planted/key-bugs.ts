@@ -14,6 +14,7 @@ export const KEY_BUGS: readonly PlantedBug[] = [
     replace: 'const compare: Compare[] = [];',
     seed: 6,
     runMs: 5_000,
+    caughtBy: 'test/sdk/atomic.test.ts',
     properties: ['counter: no lost update', 'counter: in real time', 'counter: revisions grow'],
   },
   {
@@ -24,7 +25,10 @@ export const KEY_BUGS: readonly PlantedBug[] = [
     find: "const { result, revision } = await requests.write({ type: 'txn', txn }, { ...attempts.request, fence });\n    if (result.type === 'txn' && result.succeeded) return {",
     replace:
       "const write = () => requests.write({ type: 'txn', txn }, { ...attempts.request, timeout: 1_000, fence });\n    const { result, revision } = await write().catch(write);\n    if (result.type === 'txn' && result.succeeded) return {",
-    seed: 15,
+    seed: 6,
+    runMs: 20_000,
+    faults: ['late answers to a client'],
+    caughtBy: 'test/sdk/atomic.test.ts',
     properties: ['counter: nothing is made up', 'counter: a name counts once'],
   },
   {
@@ -36,6 +40,7 @@ export const KEY_BUGS: readonly PlantedBug[] = [
     replace: 'success: record.value.length > 1 ? [put, record] : [put], failure',
     seed: 6,
     runMs: 5_000,
+    caughtBy: 'test/sdk/atomic.test.ts',
     properties: ['counter: a name counts once', 'counter: nothing is lost'],
   },
   {
@@ -47,6 +52,7 @@ export const KEY_BUGS: readonly PlantedBug[] = [
     replace: 'const compare: Compare[] = [...this.#read].filter(([name]) => this.#writes.has(name)).map(',
     seed: 6,
     runMs: 5_000,
+    caughtBy: 'test/sdk/stm.test.ts',
     properties: ['strictly serializable STMs'],
   },
   {
@@ -56,8 +62,9 @@ export const KEY_BUGS: readonly PlantedBug[] = [
     file: 'packages/client/src/kv/stm.ts',
     find: 'for (const span of this.#ranges) {',
     replace: 'for (const span of this.#ranges.slice(1)) {',
-    seed: 6,
-    runMs: 10_000,
+    seed: 15,
+    runMs: 20_000,
+    caughtBy: 'test/sdk/stm.test.ts',
     properties: ['strictly serializable STMs'],
   },
   {
@@ -69,6 +76,7 @@ export const KEY_BUGS: readonly PlantedBug[] = [
     replace: 'revision: 0 });',
     seed: 6,
     runMs: 5_000,
+    caughtBy: 'test/sdk/stm.test.ts',
     properties: ['strictly serializable STMs', 'the sum of all accounts stays'],
   },
   {
@@ -80,6 +88,7 @@ export const KEY_BUGS: readonly PlantedBug[] = [
     replace: 'else this.#pairs.delete(name);\n          this.#changed(revision, true);\n',
     seed: 6,
     runMs: 5_000,
+    caughtBy: 'test/sdk/mirror.test.ts',
     properties: ['mirror: as stored'],
   },
   {
@@ -91,16 +100,20 @@ export const KEY_BUGS: readonly PlantedBug[] = [
     replace:
       '    for (const [name, pair] of pairs) this.#pairs.set(name, pair);\n    this.#sorted = undefined;\n    this.#changed(revision, true);',
     seed: 15,
+    runMs: 10_000,
+    faults: ['client cut off'],
     properties: ['mirror: as stored', 'mirror: converges'],
   },
   {
     layer: 'client',
-    name: 'mirror-goes-on-behind-a-compaction',
-    rule: 'a copy whose revision was compacted is read again (mirror.ts MI3)',
+    name: 'mirror-begins-a-revision-late',
+    rule: 'a copy follows the changes right behind the revision that it has read (mirror.ts MI1)',
     file: 'packages/client/src/kv/mirror.ts',
     find: 'const startRevision = this.#revision + 1;',
-    replace: 'const startRevision = this.#changes === undefined ? this.#revision + 1 : 0;',
-    seed: 15,
+    replace: 'const startRevision = this.#revision + 2;',
+    seed: 6,
+    runMs: 20_000,
+    caughtBy: 'test/sdk/mirror.test.ts',
     properties: ['mirror: as stored', 'mirror: converges'],
   },
 ];
