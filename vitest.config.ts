@@ -45,7 +45,7 @@ export default defineConfig({
           isolate: false,
           setupFiles: ['test/support/real-globals.ts'],
           execArgv: SIMULATING,
-          include: ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+          include: ['{packages/*/{src,test},examples,test}/**/*.test.ts'],
           exclude: [NO_PACKAGES, LONG, ...SYSTEM],
         },
       },

@@ -19,6 +19,7 @@ await build();
 const steps = [
   { name: 'lint', args: [tool('@biomejs/biome', 'bin/biome'), 'check', '.'] },
   { name: 'types', args: [tool('typescript', 'bin/tsc'), '-p', 'tsconfig.check.json'] },
+  { name: 'types of examples', args: [tool('typescript', 'bin/tsc'), '-p', 'examples', '--noEmit'] },
   { name: 'unused exports', args: [tool('knip', 'bin/knip.js'), '--no-progress', '--no-config-hints'] },
   { name: 'house rules', args: ['scripts/house.mjs'] },
 ];

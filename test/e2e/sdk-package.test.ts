@@ -27,7 +27,10 @@ import { type SdkGateway, startSdkGateway } from '../support/sdk-gateway.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** What programs and examples that compile against it need besides, as installed here. */
-const INSTALLED = { '@types/node': '.', '@opentelemetry/api': 'test' };
+const INSTALLED = {
+  ...{ '@types/node': '.', '@opentelemetry/api': 'test', ioredis: 'test', etcd3: 'test' },
+  ...{ 'node-zookeeper-client': 'test', '@types/node-zookeeper-client': 'test' },
+};
 
 let dir: string;
 let tarball: string;

@@ -19,6 +19,15 @@ class Other implements OtherLocks {
   asked = 0;
   /** It fails, as when it cannot be reached. */
   down = false;
+  /** It does not answer. */
+  hangs = false;
+  readonly #unanswered: (() => void)[] = [];
+
+  /** It answers what it was asked meanwhile, and all that it is asked from now on. */
+  answer(): void {
+    this.hangs = false;
+    for (const go of this.#unanswered.splice(0)) go();
+  }
 
   isHeld(name: string): boolean {
     return (this.holders.get(name)?.untilMs ?? 0) > world.clock.monotonicMs();
@@ -30,26 +39,27 @@ class Other implements OtherLocks {
 
   async tryAcquire(name: string, { ttlMs, owner }: { readonly ttlMs: number; readonly owner: string }) {
     this.asked++;
-    this.#reach();
+    await this.#reach();
     if (this.isHeld(name)) return undefined;
     const hold = { owner, untilMs: world.clock.monotonicMs() + ttlMs };
     this.holders.set(name, hold);
     const isMine = (): boolean => this.isHeld(name) && this.holders.get(name) === hold;
     return {
       renew: async () => {
-        this.#reach();
+        await this.#reach();
         if (isMine()) hold.untilMs = world.clock.monotonicMs() + ttlMs;
         return isMine();
       },
       release: async () => {
-        this.#reach();
+        await this.#reach();
         if (isMine()) this.holders.delete(name);
       },
     };
   }
 
-  #reach(): void {
+  async #reach(): Promise<void> {
     if (this.down) throw new Error('the other system cannot be reached');
+    if (this.hangs) await new Promise<void>((resolve) => this.#unanswered.push(resolve));
   }
 }
 
@@ -108,6 +118,43 @@ describe('a lock in both systems', () => {
   test('that cannot be asked for there is given up with that error', async () => {
     other.down = true;
     expect(await world.until(codeOf(both.acquire('l')))).toBe('Error: the other system cannot be reached');
+    expect(await world.until(client.locks.show('l'))).toBeUndefined();
+  });
+
+  test.each([
+    { name: 'before its wait is over', options: { wait: '1s' }, code: 'LOCK_TIMEOUT', afterMs: 1_000 },
+    { name: 'within its TTL', options: { wait: 2 * TTL_MS }, code: 'UNAVAILABLE', afterMs: TTL_MS },
+    { name: 'within its TTL, without a wait', options: { wait: 0 }, code: 'UNAVAILABLE', afterMs: TTL_MS },
+    { name: 'within its TTL, with any wait', options: {}, code: 'UNAVAILABLE', afterMs: TTL_MS },
+  ] as const)('that is not answered there $name is given up, and released when it is', async (row) => {
+    other.hangs = true;
+    const outcome = codeOf(both.acquire('l', row.options));
+    await world.run(row.afterMs - 50);
+    expect(await Promise.race([outcome, 'it waits'])).toBe('it waits');
+    expect(await world.until(outcome)).toBe(row.code);
+    expect(await world.until(client.locks.show('l'))).toBeUndefined();
+    other.answer();
+    await world.run(100);
+    expect(other.isHeld('l')).toBe(false);
+  });
+
+  test('that is not answered there is given up when it is aborted', async () => {
+    other.hangs = true;
+    const stop = new AbortController();
+    const outcome = codeOf(both.acquire('l', { signal: stop.signal }));
+    await world.run(500);
+    stop.abort();
+    expect(await world.until(outcome)).toBe('CANCELED');
+    expect(await world.until(client.locks.show('l'))).toBeUndefined();
+  });
+
+  test('whose release is not answered there is released here within its TTL, and rejects', async () => {
+    const held = await acquire();
+    other.hangs = true;
+    const released = codeOf(held.release());
+    await world.run(TTL_MS - 50);
+    expect(await world.until(client.locks.show('l'))).toBeDefined();
+    expect(await world.until(released)).toBe('UNAVAILABLE');
     expect(await world.until(client.locks.show('l'))).toBeUndefined();
   });
 

@@ -25,10 +25,19 @@ import {
   Sessions,
 } from 'remora';
 import { AdminClient } from 'remora/admin';
-import { BothLocks, HeldBoth } from 'remora/migrate';
+import {
+  BothLocks,
+  etcdLocks,
+  HeldBoth,
+  type OtherLocks,
+  recipeLocks,
+  redisLocks,
+  zooKeeperLocks,
+} from 'remora/migrate';
 import { Redlock, Lock as RedlockLock } from 'remora/redlock';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { OptionSet } from '../../packages/client/src/options/options.ts';
+import { MemoryEtcd } from '../support/memory-etcd.ts';
 import { World } from '../support/sdk-world.ts';
 
 /** What programs without types hand in. */
@@ -121,9 +130,12 @@ beforeAll(async () => {
   stay = await world.until(client.doubleBarrier('met', { parties: 1 }).enter());
   session = await world.until(client.session({ ttl: '1h' }));
   redlock = new Redlock([client]);
-  both = new BothLocks(client, { tryAcquire: async () => ({ renew: async () => true, release: async () => {} }) });
+  both = new BothLocks(client, OTHER);
   redlockLock = await world.until(redlock.acquire(['redlock'], 3_600_000));
 });
+
+/** Another system whose locks are free. */
+const OTHER: OtherLocks = { tryAcquire: async () => ({ renew: async () => true, release: async () => {} }) };
 
 const row = (args: readonly Kind[], right: readonly unknown[], call: Row['call']): Row => ({ args, right, call });
 const sync = (args: readonly Kind[], right: readonly unknown[], call: Row['call']): Row => ({
@@ -447,6 +459,22 @@ describe.each(METHODS.map(([type, methods]) => ({ name: type.name as string, typ
   },
 );
 
+test.each([
+  { name: 'BothLocks, of its client', call: (value: Any) => new BothLocks(value, OTHER) },
+  { name: 'BothLocks, of its other system', call: (value: Any) => new BothLocks(client, value) },
+  { name: 'etcdLocks', call: (value: Any) => etcdLocks(value) },
+  { name: 'recipeLocks', call: (value: Any) => recipeLocks(value) },
+  { name: 'redisLocks', call: (value: Any) => redisLocks(value) },
+  { name: 'zooKeeperLocks', call: (value: Any) => zooKeeperLocks(value) },
+  { name: 'what a function returns to zooKeeperLocks', call: (value: Any) => firstOf(zooKeeperLocks(() => value)) },
+])('anything but a client is refused by INVALID_ARGUMENT: $name', async ({ name, call }) => {
+  const wrong = ANYTHING.filter((value) => name !== 'zooKeeperLocks' || typeof value !== 'function');
+  const found = await Promise.all(wrong.map(async (value) => (await outcome(() => call(value))).said));
+  expect(new Set(found)).toEqual(new Set(['INVALID_ARGUMENT']));
+});
+
+const firstOf = (locks: OtherLocks) => locks.tryAcquire('/l', { ttlMs: 1_000, owner: 'o' });
+
 /** What options are, by their names. */
 const KIND_OF_OPTION: Record<string, Kind> = {
   ...{ wait: 'duration', signal: 'signal', ttl: 'ttlOrNever', renew: 'flag', maxHold: 'duration', condition: 'fence' },
@@ -495,6 +523,7 @@ const KIND_OF_OPTION: Record<string, Kind> = {
   },
   ...{ driftFactor: 'duration', retryCount: 'retries', retryDelay: 'duration', retryJitter: 'duration' },
   ...{ automaticExtensionThreshold: 'duration', poll: 'duration', otherName: 'function' },
+  as: 'one',
   ...{ user: 'text', password: 'text', allowPlainText: 'flag', owner: 'text' },
 };
 /** Where a name means something else. */
@@ -569,7 +598,8 @@ const CALLS: Record<string, (options: Options) => unknown> = {
   watch: (o) => client.kv.watch('o', o),
   compact: (o) => client.kv.compact(1, o),
   redlock: (o) => redlock.acquire(['o'], 1_000, o),
-  'locks in both systems': (o) => new BothLocks(client, {} as Any, o),
+  'locks in both systems': (o) => new BothLocks(client, OTHER, o),
+  'locks of etcd': (o) => etcdLocks(new MemoryEtcd(), o),
   'acquire in both systems': (o) => both.acquire('o', o),
   mirror: (o) => client.kv.mirror('o', o),
   every: (o) => client.every('1h', 'o', () => {}, o),

@@ -18,6 +18,7 @@ const LONG = [
   'test/e2e/release.long.test.ts',
   'test/e2e/docs/',
   'test/e2e/cli.test.ts',
+  'test/e2e/languages/',
   'test/e2e/health-causes.test.ts',
   'test/e2e/strangers.test.ts',
   'test/e2e/tls.test.ts',

@@ -1,4 +1,4 @@
-import { type CommandIdentity, GuidSeries, ServiceError, sleep, toServiceError } from '@remora/base';
+import { type CommandIdentity, GuidSeries, ServiceError } from '@remora/base';
 import { type ClusterView, type HealthCondition, pipeConditions, pipeView, type RangeStatus } from '@remora/protocol';
 import {
   type ClientOptions,
@@ -9,6 +9,7 @@ import {
 } from './client-options.ts';
 import { keepRequester } from './client-requester.ts';
 import { ClientSession } from './client-session.ts';
+import { findCluster } from './find-cluster.ts';
 import type { BytesLike } from './kv/keys.ts';
 import { Kv } from './kv/kv.ts';
 import { Fence } from './lock/fence.ts';
@@ -37,7 +38,7 @@ import { Leases } from './session/leases.ts';
 import type { Session } from './session/session.ts';
 import { Sessions } from './session/sessions.ts';
 import { settledWithin } from './transport/in-time.ts';
-import { clientClosed, isLasting, isNoAnswer } from './transport/request-errors.ts';
+import { clientClosed, isNoAnswer } from './transport/request-errors.ts';
 import { Requester } from './transport/requester.ts';
 import { printable } from './values/printable.ts';
 
@@ -347,24 +348,5 @@ export class RemoraClient implements AsyncDisposable {
   #hookExit(): void {
     if (this.#forgetExit !== undefined || !this.#releaseOnExit) return;
     this.#forgetExit = this.#requester.ports.exit?.beforeExit(() => this.close());
-  }
-}
-
-/** The pause before the cluster is looked for again, in ms. */
-const LOOK_AGAIN_MS = 500;
-
-/** Finds the cluster. A lazy client looks for it until it is closed, or until there is no use in it. */
-async function findCluster(requester: Requester, settings: ClientSettings): Promise<string> {
-  const { clock } = requester.ports;
-  for (;;) {
-    try {
-      const { clusterId } = await requester.request(pipeView, undefined, { timeoutMs: settings.connectTimeoutMs });
-      requester.followLeader();
-      if (settings.discover) requester.discovery.begin();
-      return clusterId;
-    } catch (error) {
-      if (!settings.lazy || requester.closed || isLasting(toServiceError(error))) throw error;
-      await sleep(clock, LOOK_AGAIN_MS);
-    }
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { longestQueueFirst } from '../src/logic/lock-order.ts';
+import { foundBy, longestQueueFirst } from '../src/logic/lock-order.ts';
 
 test('locks are sorted by their queues, callers at a barrier included, and otherwise keep their order', () => {
   const locks = [
@@ -10,4 +10,14 @@ test('locks are sorted by their queues, callers at a barrier included, and other
   ];
   expect(longestQueueFirst(locks).map(({ name }) => name)).toEqual(['c', 'b', 'a', 'd']);
   expect(locks[0]?.name).toBe('a');
+});
+
+test.each([
+  { text: 'orders', opens: 'orders', why: 'the exact name' },
+  { text: 'der', opens: 'a-orders', why: 'the first name with the text' },
+  { text: 'nothing', opens: undefined, why: 'no name has the text' },
+  { text: '', opens: undefined, why: 'nothing was typed' },
+])('Enter in the search for "$text" opens $opens: $why', ({ text, opens }) => {
+  const locks = [{ name: { base64: 'b3JkZXJz' } }, { name: 'a-orders' }, { name: 'orders' }];
+  expect(foundBy(text, locks)?.name).toEqual(opens);
 });

@@ -64,6 +64,9 @@ describeWith(missingChromium, 'the console, of locks and keys', () => {
     await tab.go('locks');
     await tab.page.getByRole('searchbox').fill('needle');
     await eventually('one lock is left', async () => (await tab.page.locator('tbody tr').count()) === 1);
+    await tab.page.keyboard.press('Enter');
+    await tab.page.waitForURL(/name=a(%2F|\/)needle/);
+    await tab.page.goBack();
     await tab.page.getByRole('link', { name }).waitFor();
     await tab.page
       .locator('tbody')

@@ -41,6 +41,11 @@ export class RedisServers {
     return all;
   }
 
+  /** Where they listen. */
+  get urls(): readonly string[] {
+    return this.#servers.map(({ port }) => `redis://${HOST}:${port}`);
+  }
+
   /** A new client of each server. They wait until it answers. */
   clients(): readonly Redis[] {
     return this.#connect(null);

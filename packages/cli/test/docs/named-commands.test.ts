@@ -9,6 +9,8 @@ import { allPages, ROOT, readPage } from './pages.ts';
 let program: Command;
 let help = '';
 const scripts = new Set(['start', 'test', ...Object.keys(scriptsOf('package.json'))]);
+/** For `npm run … --prefix examples`. */
+const exampleScripts = new Set([...scripts, ...Object.keys(scriptsOf('examples/package.json'))]);
 
 beforeAll(async () => {
   const shell = {
@@ -34,7 +36,7 @@ function scriptsOf(file: string): Readonly<Record<string, string>> {
 function faults(named: readonly NamedCommand[]): readonly string[] {
   return named.flatMap((each) => {
     const { file, line, text } = each;
-    const fault = faultOf(each, program, scripts);
+    const fault = faultOf(each, program, text.endsWith(' --prefix examples') ? exampleScripts : scripts);
     return fault === undefined ? [] : [`${file}:${line}: \`${text}\`: ${fault}`];
   });
 }

@@ -13,7 +13,8 @@ export function allPages(): readonly string[] {
     join('packages', name),
     join('packages', name, 'test'),
   ]);
-  const folders = ['', 'examples', ...packages];
+  const examples = ['', 'nest', 'bullmq', 'fences'].map((name) => join('examples', name));
+  const folders = ['', ...examples, ...packages];
   const found = folders.flatMap((folder) => filesIn(folder).map((name) => join(folder, name)));
   const docs = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' });
   found.push(...docs.map((name) => join('docs', name)));

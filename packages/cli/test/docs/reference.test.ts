@@ -1,4 +1,4 @@
-/** The generated pages of docs/reference and files of deploy. `REWRITE=1`, or `npm run docs`, writes them. */
+/** Generated: pages of docs/reference, files of deploy and examples. `REWRITE=1`, or `npm run docs`, writes them. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -7,6 +7,7 @@ import { alertRulesFile } from './deploy/alert-rules.ts';
 import { dashboardFile } from './deploy/dashboard.ts';
 import { ROOT } from './pages.ts';
 import { cliPage } from './reference/cli-page.ts';
+import { goTypes, pythonTypes } from './reference/client-types.ts';
 import { conditionsPage } from './reference/conditions-page.ts';
 import { errorsPage } from './reference/errors-page.ts';
 import { httpPage } from './reference/http-page.ts';
@@ -22,7 +23,7 @@ const PAGES: Readonly<Record<string, () => string | Promise<string>>> = {
     cliPage(await createProgram({ shell: silentShell(), loadStartNode: () => Promise.reject(new Error('unused')) })),
   'node-options.md': nodeOptionsPage,
   'settings.md': settingsPage,
-  'http.md': () => httpPage(JSON.parse(readFileSync(join(FOLDER, 'openapi.json'), 'utf8'))),
+  'http.md': () => httpPage(openApi()),
   'metrics.md': metricsPage,
   'errors.md': errorsPage,
   'conditions.md': conditionsPage,
@@ -40,11 +41,17 @@ test.each(Object.keys(PAGES))('docs/reference/%s is what the code says (npm run 
 test.each([
   { path: 'deploy/prometheus/remora-alerts.yml', made: alertRulesFile },
   { path: 'deploy/grafana/remora.json', made: dashboardFile },
+  { path: 'examples/python/remora/api.py', made: () => pythonTypes(openApi()) },
+  { path: 'examples/go/remora/api.go', made: () => goTypes(openApi()) },
 ])('$path is what the code says (npm run docs writes it)', ({ path, made }) => {
   const file = join(ROOT, path);
   if (process.env.REWRITE === '1') writeFileSync(file, made());
   expect(readFileSync(file, 'utf8')).toBe(made());
 });
+
+function openApi() {
+  return JSON.parse(readFileSync(join(FOLDER, 'openapi.json'), 'utf8'));
+}
 
 function silentShell() {
   return {

@@ -10,7 +10,8 @@ import { checkOptions, optionSet } from '../options/options.ts';
 import type { ClientPorts } from '../ports.ts';
 import type { Requester } from '../transport/requester.ts';
 import { HeldBoth } from './held-both.ts';
-import { notAClient, notAtOnce, notInTime } from './migrate-errors.ts';
+import { inTime } from './in-time.ts';
+import { notAClient, notAtOnce, notInTime, requireCalls, unanswered } from './migrate-errors.ts';
 import type { OtherLock, OtherLocks } from './other-locks.ts';
 
 export interface BothLocksOptions {
@@ -45,6 +46,8 @@ const POLL_MS = 100;
  * BL1. Remora comes first: its queue orders the services that hold both, so that only one of them asks the other
  *      system.
  * BL2. All that hold both take them in this order, and all others take one: nobody waits in a circle.
+ * BL3. An answer of the other system is of no use after the TTL. A call that it does not answer until then rejects, and
+ *      a lock that it grants later is released.
  */
 export class BothLocks {
   readonly #remora: RemoraClient;
@@ -59,6 +62,7 @@ export class BothLocks {
     checkOptions(BOTH_LOCKS_OPTIONS, options);
     const requester = requesterOf(remora);
     if (requester === undefined) throw notAClient('new BothLocks');
+    requireCalls('new BothLocks', 'locks of another system', other, ['tryAcquire']);
     this.#remora = remora;
     this.#other = other;
     this.#requester = requester;
@@ -100,12 +104,26 @@ export class BothLocks {
       if (until.signal?.aborted) throw aborted(until.signal);
       held.throwIfLost();
       const sentMs = clock.monotonicMs();
-      const owner = randomGuid(this.#ports.random);
-      const other = await this.#other.tryAcquire(name, { ttlMs: this.#ttlMs, owner });
+      const other = await this.#askOther(name, until);
       if (other !== undefined) return this.#both(held, other, sentMs);
       if (until.waitMs === 0) throw notAtOnce(name);
       if (until.endsMs !== undefined && clock.monotonicMs() >= until.endsMs) throw notInTime(name);
       await this.#pause(until.endsMs);
+    }
+  }
+
+  /** BL3. */
+  async #askOther(name: string, { waitMs, endsMs, signal }: Until): Promise<OtherLock | undefined> {
+    const { clock, random } = this.#ports;
+    const waitsMs = waitMs === 0 || endsMs === undefined ? this.#ttlMs : endsMs - clock.monotonicMs();
+    const asked = this.#other.tryAcquire(name, { ttlMs: this.#ttlMs, owner: randomGuid(random) });
+    try {
+      if (waitsMs >= this.#ttlMs)
+        return await inTime(asked, { clock, withinMs: this.#ttlMs, signal, late: unanswered });
+      return await inTime(asked, { clock, withinMs: waitsMs, signal, late: () => notInTime(name) });
+    } catch (error) {
+      asked.then((late) => late?.release()).catch(() => {}); // It ends by its TTL otherwise.
+      throw error;
     }
   }
 

@@ -1,7 +1,8 @@
 import { joinSignals, type ServiceError, safeSpanMs, type Timer } from '@remora/base';
 import type { HeldLock } from '../lock/held-lock.ts';
 import type { ClientPorts } from '../ports.ts';
-import { lostThere } from './migrate-errors.ts';
+import { inTime } from './in-time.ts';
+import { lostThere, unanswered } from './migrate-errors.ts';
 import type { OtherLock } from './other-locks.ts';
 
 const RENEWALS_PER_TTL = 3;
@@ -12,7 +13,8 @@ const RENEWALS_PER_TTL = 3;
  * HB1. The other system is renewed every third of the TTL. It counts as held until the TTL, less the drift of clocks,
  *      has passed since the last renewal was sent that succeeded.
  * HB2. `signal` aborts when the lock is lost in either system.
- * HB3. The other system is released first: Remora's queue is where services of both kinds wait.
+ * HB3. The other system is released first: Remora's queue is where services of both kinds wait. If it does not answer
+ *      within the TTL, Remora is released all the same.
  */
 export class HeldBoth implements AsyncDisposable {
   readonly #held: HeldLock;
@@ -86,7 +88,8 @@ export class HeldBoth implements AsyncDisposable {
     this.#renewal?.cancel();
     this.#deadline?.cancel();
     this.#joined.letGo();
-    const [there] = await Promise.allSettled([this.#other.release()]);
+    const answer = inTime(this.#other.release(), { clock: this.#ports.clock, withinMs: this.#ttlMs, late: unanswered });
+    const [there] = await Promise.allSettled([answer]);
     await this.#held[Symbol.asyncDispose]();
     if (there.status === 'rejected') throw there.reason;
   }

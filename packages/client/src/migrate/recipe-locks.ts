@@ -1,5 +1,8 @@
 import type { RemoraClient } from '../client.ts';
-import type { OtherLock, OtherLocks } from './other-locks.ts';
+import { requesterOf } from '../client-requester.ts';
+import { type EtcdPort, type EtcdPortLease, recipeOver } from './etcd-recipe.ts';
+import { notAClient } from './migrate-errors.ts';
+import type { OtherLocks } from './other-locks.ts';
 
 /**
  * Locks of etcd's recipe on a Remora cluster, as `etcdctl lock` and clientv3's `concurrency` take them: a key
@@ -7,55 +10,44 @@ import type { OtherLock, OtherLocks } from './other-locks.ts';
  * services that use Remora's own locks exclude one another.
  */
 export function recipeLocks(remora: RemoraClient): OtherLocks {
+  if (requesterOf(remora) === undefined) throw notAClient('recipeLocks');
+  return recipeOver(portOf(remora));
+}
+
+function portOf(remora: RemoraClient): EtcdPort {
   return {
-    async tryAcquire(name, { ttlMs }) {
-      if ((await oldest(remora, name)) !== undefined) return undefined;
+    async oldest(prefix) {
+      const sort = { by: 'createRevision', order: 'ascend' } as const;
+      const { kvs } = await remora.kv.range({ prefix }, { sort, limit: 1 });
+      const [first] = kvs;
+      return first && { key: first.key.toString(), createRevision: first.createRevision };
+    },
+    async get(key) {
+      const found = await remora.kv.get(key);
+      return found && { key, createRevision: found.createRevision };
+    },
+    async grant(ttlMs) {
       const { id } = await remora.lease.grant(ttlMs);
-      const lock = recipeLock(remora, `${name}/${BigInt.asUintN(64, id).toString(16)}`, id);
-      try {
-        await lock.enter();
-        // Whoever was first among those who found it free.
-        if ((await oldest(remora, name)) === lock.key) return lock;
-      } catch (error) {
-        await lock.release().catch(() => {}); // It ends with its lease otherwise.
-        throw error;
-      }
-      await lock.release();
-      return undefined;
+      return leaseOf(remora, id);
     },
   };
 }
 
-async function oldest(remora: RemoraClient, name: string): Promise<string | undefined> {
-  const sort = { by: 'createRevision', order: 'ascend' } as const;
-  const { kvs } = await remora.kv.range({ prefix: `${name}/` }, { sort, limit: 1 });
-  return kvs[0]?.key.toString();
-}
-
-interface RecipeLock extends OtherLock {
-  readonly key: string;
-  enter(): Promise<void>;
-}
-
-function recipeLock(remora: RemoraClient, key: string, lease: bigint): RecipeLock {
-  let revision = 0;
+function leaseOf(remora: RemoraClient, id: bigint): EtcdPortLease {
   return {
-    key,
-    async enter() {
-      ({ revision } = await remora.kv.put(key, '', { lease }));
-    },
-    async renew() {
+    id,
+    put: async (key) => void (await remora.kv.put(key, '', { lease: id })),
+    async keepAlive() {
       try {
-        await remora.lease.keepAlive(lease);
+        await remora.lease.keepAlive(id);
+        return true;
       } catch (error) {
         if (isGone(error)) return false;
         throw error;
       }
-      // A lease outlives a key that somebody has deleted.
-      return (await remora.kv.get(key))?.createRevision === revision;
     },
-    async release() {
-      await remora.lease.revoke(lease).catch((error: unknown) => {
+    async revoke() {
+      await remora.lease.revoke(id).catch((error: unknown) => {
         if (!isGone(error)) throw error;
       });
     },

@@ -1,3 +1,4 @@
+import { requireCalls } from './migrate-errors.ts';
 import type { OtherLocks } from './other-locks.ts';
 
 /** The calls of a client of Redis that the locks need, as `ioredis` has them. */
@@ -14,6 +15,7 @@ const RELEASE = `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end retu
  * services that do the same, and those that use redlock with this one server.
  */
 export function redisLocks(redis: RedisClient): OtherLocks {
+  requireCalls('redisLocks', 'a client of ioredis', redis, ['set', 'eval']);
   return {
     async tryAcquire(name, { ttlMs, owner }) {
       if ((await redis.set(name, owner, 'PX', ttlMs, 'NX')) !== 'OK') return undefined;

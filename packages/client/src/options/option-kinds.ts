@@ -93,6 +93,8 @@ export const sortTarget = oneOf(['key', 'version', 'createRevision', 'modRevisio
 
 export const sortOrder = oneOf(['ascend', 'descend']);
 
+export const lockForm = oneOf(['recipe', 'etcd3']);
+
 function oneOf(values: readonly string[]): ArgumentCheck {
   return (value, name) => {
     if (!values.includes(value as string)) throw wrong(name, `one of ${values.join(', ')}`, value);

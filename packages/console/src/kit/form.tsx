@@ -94,10 +94,12 @@ interface SearchProps {
   readonly value: string;
   readonly placeholder?: string;
   change(value: string): void;
+  /** What Enter does. */
+  submit?(): void;
 }
 
 /** The search of a page: `/` moves the focus there. */
-export function Search({ label, value, placeholder = label, change }: SearchProps) {
+export function Search({ label, value, placeholder = label, change, submit }: SearchProps) {
   return (
     <div class="search">
       <input
@@ -112,6 +114,7 @@ export function Search({ label, value, placeholder = label, change }: SearchProp
         onInput={(event) => change(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === 'Escape') event.currentTarget.blur();
+          if (event.key === 'Enter') submit?.();
         }}
       />
       <kbd title="The key that moves here">/</kbd>

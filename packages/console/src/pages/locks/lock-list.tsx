@@ -21,7 +21,7 @@ import { Since, Span, Time } from '../../kit/time.tsx';
 import { identityOf } from '../../logic/bytes.ts';
 import { count, counted } from '../../logic/format.ts';
 import { type Query, textOf } from '../../logic/location.ts';
-import { longestQueueFirst, queueLength } from '../../logic/lock-order.ts';
+import { foundBy, longestQueueFirst, queueLength } from '../../logic/lock-order.ts';
 import { isSilent } from '../../logic/session-text.ts';
 import { Silent } from '../sessions/heartbeat.tsx';
 import { SessionLink } from '../sessions/session-link.tsx';
@@ -77,6 +77,10 @@ export function LockList({ query, namespace }: { readonly query: Query; readonly
           change={(value) => {
             setTyped(value);
             change({ contains: value });
+          }}
+          submit={() => {
+            const found = foundBy(typed, rows);
+            if (found !== undefined) go('locks', { namespace, name: found.name });
           }}
         />
         <Choice

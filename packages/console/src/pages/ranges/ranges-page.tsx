@@ -46,6 +46,8 @@ function RangeList({ isHot }: { readonly isHot: boolean }) {
     { everyMs: EVERY_MS },
   );
   const nodes = cluster.data?.nodes;
+  // The table moves when the band above it appears, so it waits for the band.
+  const isBandShown = all.data !== undefined || all.error !== undefined;
   return (
     <Page title="Ranges">
       <div class="row">
@@ -69,7 +71,7 @@ function RangeList({ isHot }: { readonly isHot: boolean }) {
         </Loaded>
       </Card>
       <Card isFlush>
-        <Loaded of={isHot ? hot : all}>{(rows) => <RangeTable ranges={rows} nodes={nodes} />}</Loaded>
+        <Loaded of={isHot && isBandShown ? hot : all}>{(rows) => <RangeTable ranges={rows} nodes={nodes} />}</Loaded>
       </Card>
       {all.data !== undefined && (
         <p class="muted" role="status">

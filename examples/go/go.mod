@@ -1,0 +1,3 @@
+module example.com/remora
+
+go 1.19
