@@ -1,4 +1,4 @@
-/** Counters count each increment once (`CounterCheck`). The auditor reads them, and the records of names, at the end. */
+/** Counters count each increment once (`CounterCheck`). The auditor reads them at the end, and the records of names. */
 import { CounterCheck, type CounterEvent, type Finding, violation } from '../../checkers/index.ts';
 import type { Operation, Round } from './evidence.ts';
 import { judgeTimed, operationsOf, type Timed } from './timed.ts';

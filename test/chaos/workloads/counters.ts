@@ -14,7 +14,7 @@ const REPEATS_MAX = 3;
 const SHARED_MS = 500;
 
 /** The prefix of the counters of a round, and of their records. */
-export function countersOf(r: number): string {
+function countersOf(r: number): string {
   return `counter/${r}/`;
 }
 

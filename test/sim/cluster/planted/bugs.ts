@@ -352,7 +352,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     layer: 'client',
     name: 'client-watch-skips-to-created',
     rule: 'a watch resumes behind the last revision known to be complete (watch.ts W1)',
-    file: 'packages/client/src/kv/watch.ts',
+    file: 'packages/client/src/kv/key-changes.ts',
     find: "if (message.kind === 'events' || this.#nextRevision === 0) {",
     replace: 'if (message.revision > 0) {',
     seed: 1,
