@@ -33,7 +33,10 @@ function lockWorkloads(seed: number): readonly MakeWorkload[] {
   }
 }
 
-/** Of another one of nine runs: changes of keys that the SDK makes of several requests, and copies of keys. */
+/**
+ * One of nine runs also uses what the SDK makes of several requests: increments, STMs and mirrors. The other runs, and
+ * their seeds, stay as they were.
+ */
 function keyWorkloads(seed: number): readonly MakeWorkload[] {
   return seed % 9 === 6 ? [counters, bank, mirrors] : [];
 }
