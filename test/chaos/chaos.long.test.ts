@@ -47,8 +47,8 @@ describe(`chaos (again: pnpm chaos --minutes 0.75 --seed ${SEED})`, () => {
     const done = new Set(rounds.flatMap(({ operations }) => operations.filter(isDone).map(({ w }) => w)));
     expect([...done]).toEqual(
       expect.arrayContaining([
-        ...['barriers', 'elections', 'fences', 'kinds', 'leases', 'listeners', 'lists'],
-        ...['locks', 'registers', 'terms', 'txns', 'watches'],
+        ...['bank', 'barriers', 'counters', 'elections', 'fences', 'kinds', 'leases', 'listeners', 'lists'],
+        ...['locks', 'mirrors', 'registers', 'terms', 'txns', 'watches'],
       ]),
     );
   });

@@ -15,12 +15,14 @@ export { checkLinearizable } from './linearizability.ts';
 export { lockModel } from './lock-model.ts';
 export { createAppendModel, type Model, registerModel } from './models.ts';
 export { BarrierCheck, type BarrierEvent } from './online/barrier.ts';
+export { CounterCheck, type CounterEvent } from './online/counter.ts';
 export { ElectionCheck, type ElectionEvent, type Told } from './online/election.ts';
 
 export { LapseCheck, type LapseEvent } from './online/lapse.ts';
 export { LeaseCheck, type LeaseEvent } from './online/lease.ts';
 export { LockCheck, type LockEvent, type LockMode } from './online/lock.ts';
 export { LockStoryCheck, plain, type StoryEvent } from './online/lock-story.ts';
+export { MirrorCheck, type MirrorEvent } from './online/mirror.ts';
 export { type Change, WatchCheck, type WatchCheckOptions, type WatchEvent, type WatchSpan } from './online/watch.ts';
 export {
   type AnomalyType,

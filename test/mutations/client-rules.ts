@@ -119,8 +119,8 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
     name: 'lease-asked-for-before-it-is-named',
     rule: 'a session is asked for before the journal names it durably',
     file: 'packages/client/src/session/session-start.ts',
-    find: 'await journal?.add(id);',
-    replace: 'void journal?.add(id);',
+    find: 'await journal.add(id);',
+    replace: 'void journal.add(id);',
     killedBy: {
       file: 'test/sdk/journal.test.ts',
       test: 'names each lease durably before it asks for it, so that no crash leaves one that is not named',
@@ -151,7 +151,7 @@ export const CLIENT_RULES: readonly RuleMutation[] = [
   {
     name: 'watch-goes-back-before-its-beginning',
     rule: 'a watch that begins at a revision to come never begins before it (watch.ts W1)',
-    file: 'packages/client/src/kv/watch.ts',
+    file: 'packages/client/src/kv/key-changes.ts',
     find: 'this.#nextRevision = Math.max(this.#nextRevision, message.revision + 1);',
     replace: 'this.#nextRevision = message.revision + 1;',
     killedBy: {

@@ -83,6 +83,42 @@ const KINDS: readonly Operation[] = [
   ...[permits('s1', 61, 100), permits('s2', 62, 110), permits('s3', 63, 120)],
 ];
 
+const [C, B, BP] = ['counter/1/0', 'bank/1/a0', 'bank/1/'];
+const add = (c: string, fromMs: number, toMs: number | null, a?: object, name?: string): Operation =>
+  operation('counters', { op: 'add', c, k: C, by: 1, ...(name !== undefined && { name }) }, fromMs, toMs, a);
+const sum = (value: number, repeated = false): object => ({ value, revision: 70 + value, repeated });
+const counterRead = operation('counters', { op: 'end', c: 'reader', k: C, by: 1 }, 900, 910, {
+  ...{ value: 3, records: [['n', 2]] },
+});
+const compared = operation(
+  'mirrors',
+  { op: 'compare', mirror: 'm1', prefix: BP, revision: 80, content: 'one' },
+  ...([100, 110, { content: 'one' }] as const),
+);
+const reached = operation('mirrors', { op: 'reach', mirror: 'm1', prefix: BP, asked: 82 }, 200, 210, {
+  ...{ revision: 82, has: true },
+});
+/** An STM that reads an account and changes another one: the account that is not changed is its second. */
+const stm = (c: string, own: string, other: string, fromMs: number, reads: readonly (readonly string[])[]): Operation =>
+  operation(
+    'bank',
+    {
+      c,
+      ops: [
+        { k: own, op: 'get' },
+        { k: other, op: 'get' },
+        { k: own, op: 'append', v: `${c}=0` },
+      ],
+    },
+    ...([fromMs, fromMs + 10, { ok: true, reads }] as const),
+  );
+const SDK: readonly Operation[] = [
+  ...[add('i1', 0, 10, sum(1)), add('i2', 5, null), add('i3', 20, null, undefined, 'n')],
+  ...[add('i4', 40, 50, sum(2, true), 'n'), add('i5', 60, 70, sum(3)), counterRead],
+  ...[stm('s1', B, 'bank/1/a1', 0, [[], []]), stm('s2', 'bank/1/a1', B, 20, [[], ['s1=0']])],
+  ...[compared, reached],
+];
+
 /** A round in which every kind of load did a little, and all went well. */
 const HEALTHY: Round = {
   r: 1,
@@ -118,6 +154,7 @@ const HEALTHY: Round = {
     ...[acquired, released, acquiredNext, releasedNext],
     ...[...holder('o5', 30, 100), ...holder('o6', 40, 110), lateWrite],
     ...KINDS,
+    ...SDK,
     operation('leases', { op: 'grant', key: S }, 0, 10, { ttlMs: 1_000 }),
     operation('leases', { op: 'keepAlive', key: S }, 500, 510, {}),
     operation('watches', { watch: 'w1', from: 1, prefix: 'register/1/' }, 0, 500, { upTo: 6 }),
@@ -199,6 +236,71 @@ test('askers that gave up may have held the lock, one for each time that somebod
 });
 
 const PLANTED: readonly { readonly name: string; readonly round: Round; readonly finds: string }[] = [
+  {
+    name: 'two increments with one sum',
+    round: withOperations(add('i6', 65, 75, { ...sum(3), revision: 79 })),
+    finds: 'counter: no lost update',
+  },
+  {
+    name: 'an increment that was repeated, and counted twice',
+    round: withOperations(add('i6', 80, 90, sum(4), 'n')),
+    finds: 'counter: a name counts once',
+  },
+  {
+    name: 'a sum that nobody can have made',
+    round: answering((each) => each === counterRead, { value: 5 }),
+    finds: 'counter: nothing is made up',
+  },
+  {
+    name: 'a sum between the steps',
+    round: answering((each) => each === counterRead, { value: 2.5 }),
+    finds: 'counter: nothing is made up',
+  },
+  {
+    name: 'an increment whose record is gone',
+    round: answering((each) => each === counterRead, { records: [] }),
+    finds: 'counter: nothing is lost',
+  },
+  {
+    name: 'two STMs that did not see each other',
+    round: withOperations(
+      stm('s3', B, 'bank/1/a1', 40, [['s1=0'], ['s2=0']]),
+      stm('s4', 'bank/1/a1', B, 40, [['s2=0'], ['s1=0']]),
+    ),
+    finds: 'STMs',
+  },
+  {
+    name: 'a run that saw another sum of all accounts',
+    round: answering(({ q }) => 'c' in q && q.c === 's2', { wrong: '5 accounts have 499 together' }),
+    finds: 'the sum of all accounts',
+  },
+  {
+    name: 'a copy that differs from a read of its revision',
+    round: answering((each) => each === compared, { content: 'two' }),
+    finds: 'mirror: as stored',
+  },
+  {
+    name: 'a copy that has reached a write, and lacks it',
+    round: answering((each) => each === reached, { has: false }),
+    finds: 'mirror: as stored',
+  },
+  {
+    name: 'a copy that never reaches a write',
+    round: answering((each) => each === reached, { revision: 81, has: false }),
+    finds: 'mirror: reached',
+  },
+  {
+    name: 'a copy whose revision goes back',
+    round: changed('operations', (each) =>
+      each === compared ? { ...each, t0: 300 * MS, t1: 310 * MS, q: { ...each.q, revision: 70 } } : each,
+    ),
+    finds: 'mirror: revisions grow',
+  },
+  {
+    name: 'a copy that ended',
+    round: { ...HEALTHY, notes: [...HEALTHY.notes, note('mirrors', { mirror: 'm1', ended: 'closed' })] },
+    finds: 'mirror: goes on',
+  },
   {
     name: 'an acknowledged write that is not among the events',
     round: changed('events', (each) => (each.value === 'v2' ? undefined : each)),

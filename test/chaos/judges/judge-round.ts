@@ -1,5 +1,6 @@
 import type { Finding } from '../../checkers/index.ts';
 import { judgeBarriers } from './barriers.ts';
+import { judgeCounters } from './counters.ts';
 import { judgeElections } from './elections.ts';
 import type { Round } from './evidence.ts';
 import { judgeFences } from './fences.ts';
@@ -8,9 +9,10 @@ import { judgeLeases } from './leases.ts';
 import { judgeListeners } from './listeners.ts';
 import { judgeLists } from './lists.ts';
 import { judgeLocks } from './locks.ts';
+import { judgeMirrors } from './mirrors.ts';
 import { judgeRegisters } from './registers.ts';
 import { judgeTerms } from './terms.ts';
-import { judgeTxns } from './txns.ts';
+import { judgeBank, judgeTxns } from './txns.ts';
 import { judgeWatches } from './watches.ts';
 import { judgeWrites } from './writes.ts';
 
@@ -21,6 +23,9 @@ export function judgeRound(round: Round, context: { readonly compacted: number }
     ...judgeRegisters(round),
     ...judgeLists(round),
     ...judgeTxns(round),
+    ...judgeCounters(round),
+    ...judgeBank(round),
+    ...judgeMirrors(round),
     ...judgeLocks(round),
     ...judgeFences(round),
     ...judgeKinds(round),

@@ -7,7 +7,10 @@
  */
 import { ServiceError } from '@remora/base';
 import type { KvPair, KvWatch, RemoraClient } from 'remora';
+import { inOrder, statementOf } from '../../support/bank.ts';
 import type { Journal } from '../journal/journal.ts';
+import { bankIn, told } from './bank.ts';
+import { type Counter, counterKeys, recordsOf } from './counters.ts';
 import { LEASES } from './leases.ts';
 import { listKeys } from './lists.ts';
 import { registerKeys } from './registers.ts';
@@ -125,6 +128,8 @@ export class Auditor {
   async #readNext(): Promise<void> {
     const r = this.#next;
     await this.#retryUntilAnswered(() => this.#readKeys(r));
+    await this.#retryUntilAnswered(() => this.#readBank(r));
+    for (const counter of counterKeys(r)) await this.#retryUntilAnswered(() => this.#readCounter(r, counter));
     const marker = `audit/${r}`;
     const { revision } = await this.#retryUntilAnswered(() => this.#deps.remora.kv.put(marker, 'read'));
     while (this.#seenRevision < revision) await this.#deps.pause(RETRY_MS / 10);
@@ -152,6 +157,36 @@ export class Auditor {
     } catch (error) {
       for (const { operation } of single) operation.end('refused');
       txn.end('refused');
+      throw error;
+    }
+  }
+
+  async #readBank(r: number): Promise<void> {
+    const { journal, remora } = this.#deps;
+    const bank = bankIn(r);
+    const operation = journal.begin('bank', r, { c: READER, ops: bank.accounts.map((k) => ({ k, op: 'get' })) });
+    try {
+      const { kvs } = await remora.kv.range({ prefix: bank.prefix });
+      operation.end('done', { a: told(statementOf(bank, inOrder(bank, kvs))) });
+    } catch (error) {
+      operation.end('refused');
+      throw error;
+    }
+  }
+
+  async #readCounter(r: number, counter: Counter): Promise<void> {
+    const { journal, remora } = this.#deps;
+    const { key: k, by } = counter;
+    const operation = journal.begin('counters', r, { op: 'end', c: `${READER} of ${k}`, k, by });
+    try {
+      const { kvs } = await remora.kv.range({ prefix: k });
+      const values = kvs.map((pair) => [pair.key.toString(), Number(pair.text())] as const);
+      const value = values.find(([key]) => key === k)?.[1] ?? 0;
+      const prefix = recordsOf(counter);
+      const records = values.filter(([key]) => key !== k).map(([key, sum]) => [key.slice(prefix.length), sum] as const);
+      operation.end('done', { a: { value, records } });
+    } catch (error) {
+      operation.end('refused');
       throw error;
     }
   }

@@ -1,10 +1,13 @@
+import { bank } from './bank.ts';
 import { barriers } from './barriers.ts';
+import { counters } from './counters.ts';
 import { elections } from './elections.ts';
 import { kinds } from './kinds.ts';
 import { leases } from './leases.ts';
 import { listeners } from './listeners.ts';
 import { lists } from './lists.ts';
 import { locks, lockUsers } from './locks.ts';
+import { mirrors } from './mirrors.ts';
 import { pastReads } from './past-reads.ts';
 import { registers } from './registers.ts';
 import { terms } from './terms.ts';
@@ -15,7 +18,9 @@ import type { MakeWorkers } from './workload.ts';
 
 /** Locks of all kinds, and primitives that are built on locks. */
 const KINDS: readonly MakeWorkers[] = [kinds, terms, elections, barriers, listeners];
-const ALL: readonly MakeWorkers[] = [registers, lists, txns, locks, ...KINDS, leases, watches, visits];
+/** What the SDK makes of several requests. */
+const COMPOSED: readonly MakeWorkers[] = [counters, bank, mirrors];
+const ALL: readonly MakeWorkers[] = [registers, lists, txns, ...COMPOSED, locks, ...KINDS, leases, watches, visits];
 
 /**
  * What a client process does: either everything, as one client, or only locks, as several clients with separate

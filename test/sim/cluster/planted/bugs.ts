@@ -5,6 +5,7 @@
  */
 import type { PlantedBug } from '../../common/planted/planted-bug.ts';
 import { AUTH_BUGS } from './auth-bugs.ts';
+import { KEY_BUGS } from './key-bugs.ts';
 import { LOCK_BUGS } from './lock-bugs.ts';
 
 export const CLUSTER_BUGS: readonly PlantedBug[] = [
@@ -351,7 +352,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     layer: 'client',
     name: 'client-watch-skips-to-created',
     rule: 'a watch resumes behind the last revision known to be complete (watch.ts W1)',
-    file: 'packages/client/src/kv/watch.ts',
+    file: 'packages/client/src/kv/key-changes.ts',
     find: "if (message.kind === 'events' || this.#nextRevision === 0) {",
     replace: 'if (message.revision > 0) {',
     seed: 1,
@@ -416,4 +417,5 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
   },
   ...LOCK_BUGS,
   ...AUTH_BUGS,
+  ...KEY_BUGS,
 ];

@@ -10,5 +10,6 @@ export const CLUSTER_PLANTING: Planting = {
     'test/sim/cluster/planted/bugs.ts',
     'test/sim/cluster/planted/lock-bugs.ts',
     'test/sim/cluster/planted/auth-bugs.ts',
+    'test/sim/cluster/planted/key-bugs.ts',
   ],
 };

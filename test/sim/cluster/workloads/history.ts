@@ -109,7 +109,8 @@ class HistoryLoad implements Workload {
   }
 }
 
-function textOf(kvs: readonly KvPair[]): string {
+/** Everything about these pairs. */
+export function textOf(kvs: readonly KvPair[]): string {
   return kvs
     .map(({ key, value, createRevision, modRevision, version, lease }) =>
       [key, value, createRevision, modRevision, version, lease].join(' '),

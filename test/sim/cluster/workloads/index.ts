@@ -1,5 +1,7 @@
 import { isAuthenticated, isUpgraded } from '../topology.ts';
+import { bank } from './bank.ts';
 import { BARRIER, barriers } from './barriers.ts';
+import { counters } from './counters.ts';
 import { ELECTIONS, elections } from './elections.ts';
 import { history } from './history.ts';
 import { leases } from './leases.ts';
@@ -8,6 +10,7 @@ import { KIND_LOCKS, lockKinds } from './lock-kinds.ts';
 import { lockListeners } from './lock-listeners.ts';
 import { lockTerms, TERM_LOCKS } from './lock-terms.ts';
 import { locks } from './locks.ts';
+import { mirrors } from './mirrors.ts';
 import { pastReads } from './past-reads.ts';
 import { registers } from './registers.ts';
 import { rights } from './rights.ts';
@@ -30,10 +33,19 @@ function lockWorkloads(seed: number): readonly MakeWorkload[] {
   }
 }
 
+/**
+ * One of nine runs also uses what the SDK makes of several requests: increments, STMs and mirrors. The other runs, and
+ * their seeds, stay as they were.
+ */
+function keyWorkloads(seed: number): readonly MakeWorkload[] {
+  return seed % 9 === 6 ? [counters, bank, mirrors] : [];
+}
+
 /** All kinds of load of a run. */
 export function workloadsOf(seed: number): readonly MakeWorkload[] {
   return [
     ...[registers, lists, ...lockWorkloads(seed), leases, history, watches],
+    ...keyWorkloads(seed),
     ...(isAuthenticated(seed) ? [rights] : []),
     ...(isUpgraded(seed) ? [pastReads] : []),
   ];

@@ -12,6 +12,7 @@ import {
   newTotals,
   progressLine,
   readTotals,
+  seedsOf,
   summary,
   type Totals,
   writeTotals,
@@ -51,10 +52,11 @@ export async function runSimulation(simulation: Simulation, args: readonly strin
   const { faultKinds } = simulation;
   const file = join(place.stateDir, `state${mutation === undefined ? '' : `-${mutation}`}.json`);
   const before = settings.resume ? readTotals(file, faultKinds) : undefined;
-  const totals = before === undefined ? newTotals(seed, [...(only ?? faultKinds)]) : goOn(before, settings);
+  const totals =
+    before === undefined ? newTotals(seed, settings.step, [...(only ?? faultKinds)]) : goOn(before, settings);
   await many(session, totals, {
     file,
-    end: totals.next + settings.seeds,
+    end: totals.next + settings.seeds * totals.step,
     untilMs: Date.now() + settings.minutes * 60_000,
     jobs: settings.jobs,
     stopAtFailure: !settings.keepGoing,
@@ -112,6 +114,7 @@ async function many(session: Session, totals: Totals, options: ManyOptions): Pro
   const firstSeed = totals.next;
   const secondsBefore = totals.seconds;
   const done = new Map<number, SimResult>();
+  const { step } = totals;
   let given = totals.next;
   const more = (): boolean =>
     given < options.end && Date.now() < options.untilMs && !(options.stopAtFailure && totals.failures.length > 0);
@@ -119,7 +122,7 @@ async function many(session: Session, totals: Totals, options: ManyOptions): Pro
     done.set(result.seed, result);
     for (let next = done.get(totals.next); next !== undefined; next = done.get(totals.next)) {
       done.delete(totals.next);
-      totals.next++;
+      totals.next += step;
       addResult(totals, next);
     }
   };
@@ -127,12 +130,16 @@ async function many(session: Session, totals: Totals, options: ManyOptions): Pro
   const progress = setInterval(() => {
     totals.seconds = secondsBefore + seconds();
     writeTotals(options.file, totals);
-    console.log(progressLine(totals, totals.next - firstSeed, seconds()));
+    console.log(progressLine(totals, (totals.next - firstSeed) / step, seconds()));
   }, PROGRESS_MS);
   const worker = async (): Promise<void> => {
     const thread = new Worker(session.place.workerFile);
     try {
-      while (more()) take(await ask(thread, jobOf(session, given++)));
+      while (more()) {
+        const seed = given;
+        given += step;
+        take(await ask(thread, jobOf(session, seed)));
+      }
     } finally {
       await thread.terminate();
     }
@@ -144,7 +151,7 @@ async function many(session: Session, totals: Totals, options: ManyOptions): Pro
     totals.seconds = secondsBefore + seconds();
     writeTotals(options.file, totals);
   }
-  console.log(progressLine(totals, totals.next - firstSeed, seconds()));
+  console.log(progressLine(totals, (totals.next - firstSeed) / step, seconds()));
 }
 
 function ask(thread: Worker, job: Job): Promise<SimResult> {
@@ -172,7 +179,7 @@ async function conclude(session: Session, totals: Totals): Promise<number> {
     if (code === 0) console.log(`but in the run over many seeds, seed ${first.seed} failed: ${first.detail}`);
     return 1;
   }
-  const faults = totals.next - totals.first >= SEEDS_FOR_ALL_KINDS ? judge(session.simulation, totals) : [];
+  const faults = seedsOf(totals) >= SEEDS_FOR_ALL_KINDS ? judge(session.simulation, totals) : [];
   for (const fault of faults) console.log(fault);
   return faults.length === 0 ? 0 : 1;
 }

@@ -11,6 +11,8 @@ describe('the command line of a simulation', () => {
     { args: ['--schedule', 'x.json'], why: '--schedule needs --seed' },
     { args: ['--seed', '3', '--seeds', '9', '--schedule', 'x.json'], why: '--schedule needs --seed' },
     { args: ['--seed', '3', '--resume'], why: 'leave out --seed' },
+    { args: ['--step', '0'], why: '--step: "0" is not' },
+    { args: ['--step', '9', '--resume'], why: 'leave out --step' },
     { args: ['--sedes', '3'], why: "Unknown option '--sedes'" },
   ];
   it.each(refused)('$args is refused, not taken for a run of nothing', ({ args, why }) => {
@@ -20,6 +22,6 @@ describe('the command line of a simulation', () => {
   it('a seed alone is one run; with a number of seeds it is where they begin', () => {
     expect(settingsOf(['--seed', '7'])).toMatchObject({ single: true, seed: 7 });
     expect(settingsOf(['--seed', '7', '--seeds', '3'])).toMatchObject({ single: false, seed: 7, seeds: 3 });
-    expect(settingsOf([])).toMatchObject({ single: false, seed: 1, seeds: 200, jobs: 1 });
+    expect(settingsOf([])).toMatchObject({ single: false, seed: 1, seeds: 200, step: 1, jobs: 1 });
   });
 });

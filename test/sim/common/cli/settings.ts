@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 export const usage = (command: string): string => `${command} [options]
   --seeds N          run N seeds (default 200)
   --seed S           the first seed (default 1); alone: run this one seed, and shrink it if it fails
+  --step N           only every Nth seed (default 1)
   --minutes M        stop after M minutes
   --jobs J           threads (default 1)
   --resume           go on where the last run stopped; after a failure, with the seed that failed
@@ -20,6 +21,8 @@ export interface Settings {
   readonly single: boolean;
   readonly seed: number;
   readonly seeds: number;
+  /** From one seed to the next. */
+  readonly step: number;
   readonly minutes: number;
   readonly jobs: number;
   readonly resume: boolean;
@@ -38,16 +41,19 @@ export function settingsOf(args: readonly string[]): Settings {
   const values = parse(args);
   const seeds = above0('seeds', values.seeds, true);
   const seed = above0('seed', values.seed, true);
+  const step = above0('step', values.step, true);
   const minutes = above0('minutes', values.minutes, false);
   const single = seed !== undefined && seeds === undefined && minutes === undefined;
   if (values.schedule !== undefined && !single)
     throw new Error('--schedule needs --seed, without --seeds or --minutes');
   if (values.resume && seed !== undefined) throw new Error('--resume goes on from its own seed: leave out --seed');
+  if (values.resume && step !== undefined) throw new Error('--resume goes on with its own step: leave out --step');
   return {
     help: values.help,
     single,
     seed: seed ?? 1,
     seeds: seeds ?? (minutes === undefined ? 200 : 1e9),
+    step: step ?? 1,
     minutes: minutes ?? Number.POSITIVE_INFINITY,
     jobs: above0('jobs', values.jobs, true) ?? 1,
     resume: values.resume,
@@ -65,6 +71,7 @@ function parse(args: readonly string[]) {
     options: {
       seeds: { type: 'string' },
       seed: { type: 'string' },
+      step: { type: 'string' },
       minutes: { type: 'string' },
       jobs: { type: 'string' },
       resume: { type: 'boolean', default: false },

@@ -12,9 +12,10 @@ interface Failure {
 type Sums = Record<string, number>;
 
 export interface Totals {
-  readonly version: 2;
-  /** Seeds from here on to `next` are done. */
+  readonly version: 3;
+  /** Seeds from here on to `next`, `step` apart, are done. */
   readonly first: number;
+  readonly step: number;
   next: number;
   seconds: number;
   simulatedMs: number;
@@ -25,11 +26,12 @@ export interface Totals {
   readonly failures: Failure[];
 }
 
-export function newTotals(first: number, faultKinds: readonly string[]): Totals {
+export function newTotals(first: number, step: number, faultKinds: readonly string[]): Totals {
   const fired = Object.fromEntries(faultKinds.map((kind) => [kind, 0]));
   return {
-    version: 2,
+    version: 3,
     first,
+    step,
     next: first,
     seconds: 0,
     simulatedMs: 0,
@@ -55,6 +57,11 @@ function add(sums: Sums, more: Iterable<readonly [string, number]>): void {
   for (const [name, count] of more) sums[name] = (sums[name] ?? 0) + count;
 }
 
+/** How many seeds are done. */
+export function seedsOf({ first, next, step }: Pick<Totals, 'first' | 'next' | 'step'>): number {
+  return (next - first) / step;
+}
+
 /** Kinds of faults that never happened. */
 export function neverFired(totals: Totals): readonly string[] {
   return Object.keys(totals.fired).filter((kind) => totals.fired[kind] === 0);
@@ -63,8 +70,8 @@ export function neverFired(totals: Totals): readonly string[] {
 export function readTotals(file: string, faultKinds: readonly string[]): Totals | undefined {
   try {
     const totals: Totals = JSON.parse(readFileSync(file, 'utf8'));
-    return totals.version === 2
-      ? { ...totals, fired: { ...newTotals(0, faultKinds).fired, ...totals.fired } }
+    return totals.version === 3
+      ? { ...totals, fired: { ...newTotals(0, 1, faultKinds).fired, ...totals.fired } }
       : undefined;
   } catch {
     return undefined;
@@ -78,11 +85,11 @@ export function writeTotals(file: string, totals: Totals): void {
 }
 
 export function progressLine(totals: Totals, seedsNow: number, secondsNow: number): string {
-  const { counts, simulatedMs, failures, next, first, fired, figures } = totals;
+  const { counts, simulatedMs, failures, fired, figures } = totals;
   const rate = (seedsNow / Math.max(0.001, secondsNow)).toFixed(1);
   const hours = (simulatedMs / 3_600_000).toFixed(2);
   return (
-    `${next - first} seeds, ${rate} seeds/s, ${hours} h simulated, ${sumOf(counts)} operations, ` +
+    `${seedsOf(totals)} seeds, ${rate} seeds/s, ${hours} h simulated, ${sumOf(counts)} operations, ` +
     `${sumOf(fired)} faults, ${listed(figures)}, ${failures.length} failures`
   );
 }
