@@ -23,4 +23,9 @@ describe('keyRange', () => {
     });
     expect(() => keyRange({ start: 'a', end })).toThrow(refused);
   });
+
+  test.each(['', new Uint8Array()])('an empty key is none, and does not stand for all keys', (selector) => {
+    const refused = expect.objectContaining({ code: 'EMPTY_KEY', message: expect.stringContaining("{ prefix: '' }") });
+    expect(() => keyRange(selector)).toThrow(refused);
+  });
 });

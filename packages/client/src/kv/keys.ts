@@ -73,15 +73,20 @@ export class KvPair extends Printable implements KvFields {
 export function toBytes(text: BytesLike): Bytes {
   if (typeof text === 'string') return utf8(wellFormed(text, 'names, keys and values'));
   if (text instanceof Uint8Array) return copyBytes(text);
-  throw new ServiceError('INVALID_ARGUMENT', `names, keys and values: expected text or bytes, got ${typeof text}`);
+  throw notBytes(text, 'names, keys and values');
 }
 
 /** @throws ServiceError INVALID_ARGUMENT for what is neither text nor bytes. */
 export function requireBytes(given: BytesLike, what: string): void {
   if (typeof given === 'string') wellFormed(given, what);
   else if (!(given instanceof Uint8Array)) {
-    throw new ServiceError('INVALID_ARGUMENT', `${what}: expected text or bytes, got ${typeof given}`);
+    throw notBytes(given, what);
   }
+}
+
+function notBytes(given: unknown, what: string): ServiceError {
+  const hint = given === undefined ? '' : '; other values as JSON: json.encode(value)';
+  return new ServiceError('INVALID_ARGUMENT', `${what}: expected text or bytes, got ${typeof given}${hint}`);
 }
 
 /** For text that may not be bytes, such as a namespace. @throws ServiceError INVALID_ARGUMENT for anything else. */
@@ -110,14 +115,16 @@ export const RANGE_SELECTOR = optionSet<{ start: BytesLike; end: BytesLike }>('a
 const FIRST_KEY = Buffer.from([0]);
 
 /**
- * The keys that a selector stands for. An empty `end` is refused: it is more likely a mistake than meant for all keys,
- * and a delete by it cannot be undone.
+ * The keys that a selector stands for. An empty key or `end` is refused: it is more likely a mistake than meant for all
+ * keys, and a delete by it cannot be undone.
  *
- * @throws ServiceError INVALID_ARGUMENT for it.
+ * @throws ServiceError EMPTY_KEY, INVALID_ARGUMENT for these.
  */
 export function keyRange(selector: KeySelector): { readonly key: Bytes; readonly end?: Bytes } {
   if (typeof selector !== 'object' || selector === null || selector instanceof Uint8Array) {
-    return { key: toBytes(selector) };
+    const key = toBytes(selector);
+    if (key.length > 0) return { key };
+    throw new ServiceError('EMPTY_KEY', "a key is missing; { prefix: '' } selects all keys");
   }
   if ('prefix' in selector) {
     checkOptions(PREFIX_SELECTOR, selector);
