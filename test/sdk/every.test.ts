@@ -37,6 +37,14 @@ test('each tick is started once over all clients, and is a multiple of the inter
   expect(ticks.every((atMs) => atMs % 10_000 === 0)).toBe(true);
 });
 
+test('the key records the latest tick, and the client that has started it', async () => {
+  const client = await world.client({ attributes: { host: 'app-1', pid: '4711' } });
+  const started = schedules([client]);
+  await world.run(20_500);
+  const record = (await world.until(client.kv.get('remora/every/nightly')))?.json();
+  expect(record).toMatchObject({ atMs: started.at(-1)?.atMs, by: { host: 'app-1', pid: '4711' } });
+});
+
 test.each([1, 2, 3, 4])(
   'no tick is started twice when answers are lost and clocks differ, with seed %i (EV1, EV2)',
   async (seed) => {

@@ -75,6 +75,7 @@ export class RemoraClient implements AsyncDisposable {
   readonly #timeoutMs: number;
   readonly #releaseOnExit: boolean;
   readonly #reentrant: boolean;
+  readonly #attributes: Readonly<Record<string, string>>;
   readonly #journal: LeaseJournal | undefined;
   /** Resolves to the id of the cluster once a gateway has answered. */
   readonly #found: Promise<string>;
@@ -99,6 +100,7 @@ export class RemoraClient implements AsyncDisposable {
     this.#timeoutMs = settings.requestTimeoutMs;
     this.#releaseOnExit = settings.releaseOnExit;
     this.#reentrant = settings.reentrant;
+    this.#attributes = settings.attributes;
     this.#found = found;
     this.#found.catch(() => {}); // `ready` reports it.
     this.#journal = ports.journal && new LeaseJournal(ports.journal, { cluster: found, random: ports.random });
@@ -234,7 +236,8 @@ export class RemoraClient implements AsyncDisposable {
    * @throws ServiceError INVALID_ARGUMENT for an interval below 1 s or above 365 days.
    */
   every(interval: Duration, name: string, work: TickWork, options: EveryOptions = {}): Every {
-    const deps = { ports: this.#requester.ports, kv: this.kv, newToken: () => this.#tokens.next() };
+    const newToken = (): string => this.#tokens.next();
+    const deps = { ports: this.#requester.ports, kv: this.kv, newToken, attributes: this.#attributes };
     const every = new Every(deps, { interval, name }, { work, options });
     this.#stop.signal.addEventListener('abort', () => void every.release(), { once: true });
     return every;

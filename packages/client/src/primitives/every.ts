@@ -53,15 +53,20 @@ const EARLY_MS = 20;
 /** A clock cannot set a timer for longer. */
 const TIMER_MAX_MS = 86_400_000;
 
+/** The value of the key, as JSON. */
 interface Claim {
   readonly atMs: number;
-  readonly by: string;
+  /** EV2: unique. */
+  readonly token: string;
+  /** Who has started the tick: the attributes of its client. For people. */
+  readonly by: Readonly<Record<string, string>>;
 }
 
 export interface EveryDeps {
   readonly ports: Pick<ClientPorts, 'clock' | 'logger'>;
   readonly kv: Pick<Kv, 'get' | 'compareAndSet'>;
   readonly newToken: () => string;
+  readonly attributes: Readonly<Record<string, string>>;
 }
 
 /** A schedule of this process, made by `RemoraClient.every`. End it with `release`, or with `await using`. */
@@ -146,8 +151,8 @@ export class Every implements AsyncDisposable {
 
   /** EV1, EV2. Whether this process is the one that starts the tick. */
   async #claim(atMs: number): Promise<boolean> {
-    const { kv, newToken, ports } = this.#deps;
-    const mine: Claim = { atMs, by: newToken() };
+    const { kv, newToken, attributes, ports } = this.#deps;
+    const mine: Claim = { atMs, token: newToken(), by: attributes };
     const signal = this.#controller.signal;
     // Until the next tick: a later claim is for that one.
     const endsMs = ports.clock.monotonicMs() + this.#intervalMs;
@@ -155,7 +160,7 @@ export class Every implements AsyncDisposable {
       try {
         const pair = await kv.get(this.#key, { signal });
         const claim = claimIn(pair);
-        if (claim?.by === mine.by) return true;
+        if (claim?.token === mine.token) return true;
         if (claim !== undefined && claim.atMs >= atMs) return false;
         const set = await kv.compareAndSet(this.#key, pair, json.encode(mine), { signal });
         if (set.swapped) return true;
@@ -180,9 +185,9 @@ function intervalOf(interval: Duration): number {
 }
 
 /** @throws ServiceError INVALID_ARGUMENT for a key that holds something else. */
-function claimIn(pair: KvPair | undefined): Claim | undefined {
+function claimIn(pair: KvPair | undefined): Omit<Claim, 'by'> | undefined {
   if (pair === undefined) return undefined;
-  const { atMs, by } = pair.json<Partial<Claim>>() ?? {};
-  if (typeof atMs === 'number' && typeof by === 'string') return { atMs, by };
+  const { atMs, token } = pair.json<Partial<Claim>>() ?? {};
+  if (typeof atMs === 'number' && typeof token === 'string') return { atMs, token };
   throw new ServiceError('INVALID_ARGUMENT', `every: the key ${shown(String(pair.key))} does not record a tick`);
 }
