@@ -8,7 +8,6 @@ import {
   nodeDisk,
   nodeRandom,
   ServiceError,
-  silentLogger,
   systemProcessTable,
   taskContext,
   warnOfLooseMode,
@@ -30,6 +29,7 @@ import { startRenewalThread } from './renewal-thread.ts';
 import { linkTo } from './srv-link.ts';
 import { secureEndpoints } from './tls.ts';
 import { clientTls, type TlsOptions } from './tls-files.ts';
+import { warningLogger } from './warning-logger.ts';
 
 export interface ConnectOptions extends ClientOptions {
   /**
@@ -39,7 +39,7 @@ export interface ConnectOptions extends ClientOptions {
    * certificates may change while the program runs.
    */
   readonly tls?: TlsOptions | undefined;
-  /** Where the client logs. Default: nowhere. */
+  /** Where the client logs. Default: errors become warnings of the process, and nothing else is logged. */
   readonly logger?: Logger | undefined;
   /**
    * A directory on this machine, shared by any number of processes of one user. A client writes the sessions that it
@@ -102,7 +102,7 @@ export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
 export async function connect(options: ConnectOptions): Promise<RemoraClient> {
   checkOptions(CONNECT_OPTIONS, options);
   const endpoints = secureEndpoints(endpointsOf(options), options.tls, { srv: true });
-  const logger = options.logger ?? silentLogger;
+  const logger = options.logger ?? warningLogger;
   const tls = clientTls(endpoints.tls, logger);
   const clock = nodeClock();
   const random = nodeRandom();

@@ -35,7 +35,7 @@ export interface Tick {
 export interface EveryOptions {
   /** The key that records the latest tick. Default: `remora/every/` and the name. */
   readonly key?: BytesLike | undefined;
-  /** Called with the error when the work fails. Default: the error is logged. */
+  /** Called with the error when the work fails. Default: it goes to the client's logger. */
   readonly onError?: ((error: unknown) => void) | undefined;
   /** Ends the schedule when it aborts. */
   readonly signal?: AbortSignal | undefined;

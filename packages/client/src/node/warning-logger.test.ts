@@ -1,0 +1,15 @@
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { warningLogger } from './warning-logger.ts';
+
+test('an error is a warning of the process, with all fields; nothing else is', async () => {
+  const warned = once(process, 'warning');
+  const logger = warningLogger.child({ client: 7 });
+  logger.warn({}, 'a release failed');
+  logger.error({ name: 'nightly', error: 'Error: boom' }, 'scheduled work failed');
+  const [warning] = (await warned) as [Error];
+  expect([warning.name, warning.message]).toEqual([
+    'RemoraWarning',
+    'scheduled work failed {"client":7,"name":"nightly","error":"Error: boom"}',
+  ]);
+});
