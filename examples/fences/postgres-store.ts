@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { type FencedStore, OutdatedError } from './fenced-store.ts';
 
-const TABLE = 'CREATE TABLE IF NOT EXISTS stock (id text PRIMARY KEY, left_over int, fence bigint DEFAULT 0)';
+const TABLE = 'CREATE TABLE IF NOT EXISTS stock (id text PRIMARY KEY, left_over int, fence bigint NOT NULL DEFAULT 0)';
 const READ = 'UPDATE stock SET fence = $2 WHERE id = $1 AND fence <= $2 RETURNING left_over';
 const WRITE = 'UPDATE stock SET left_over = $3, fence = $2 WHERE id = $1 AND fence <= $2';
 const CREATE = `INSERT INTO stock (id, left_over) VALUES ($1, $2)

@@ -26,9 +26,9 @@ import { json } from '../values/codecs.ts';
 
 /** One tick. */
 export interface Tick {
-  /** When it is due, in ms since 1970: a multiple of the interval. */
+  /** When it is due, in ms since 1970: a multiple of the interval. It grows from tick to tick, so it may be a fence. */
   readonly atMs: number;
-  /** Aborts when the schedule ends in this process. */
+  /** Aborts when the schedule ends in this process. It does not abort when the tick is overtaken by a later one. */
   readonly signal: AbortSignal;
 }
 

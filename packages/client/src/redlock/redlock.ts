@@ -51,8 +51,9 @@ export class Lock {
   }
 
   /**
-   * The fencing version of the first resource; 0 if this process does not hold it. Pass it to whatever the lock
-   * protects, which should refuse a version below the highest one that it has seen. redlock has nothing like it.
+   * The fencing version of the first resource, also after the lock was lost; 0 for a lock that is none of this process.
+   * Pass it to whatever the lock protects, which should refuse a version below the highest one that it has seen.
+   * redlock has nothing like it.
    */
   get version(): number {
     return this.versions[0] ?? 0;
