@@ -153,6 +153,14 @@ export const HTTP_ROWS: Readonly<Record<string, Rows<HttpRequest>>> = {
       may: KEY_EDITORS,
       request: () => ({ method: 'PUT', path: '/v1/kv/a%2Fh', body: { value: 'v', ifVersion: 0 } }),
     },
+    {
+      name: 'under a lock, which it has to read',
+      may: ROOT,
+      request: () => {
+        const fence = { name: 'a/l', version: 1 };
+        return { method: 'PUT', path: '/v1/kv/a%2Fh', body: { value: 'v', fence } };
+      },
+    },
   ],
   'DELETE /v1/kv/{key}': [
     { may: KEY_WRITERS, request: () => ({ method: 'DELETE', path: '/v1/kv/a%2Fh' }) },
@@ -160,6 +168,11 @@ export const HTTP_ROWS: Readonly<Record<string, Rows<HttpRequest>>> = {
       name: 'with a condition',
       may: KEY_EDITORS,
       request: () => ({ method: 'DELETE', path: '/v1/kv/a%2Fh?ifVersion=9' }),
+    },
+    {
+      name: 'under a lock, which it has to read',
+      may: ROOT,
+      request: () => ({ method: 'DELETE', path: '/v1/kv/a%2Fh?fenceName=a%2Fl&fenceVersion=1' }),
     },
   ],
   'DELETE /v1/kv': [

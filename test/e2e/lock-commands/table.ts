@@ -59,7 +59,7 @@ export function missingEtcdctl34(): string | undefined {
   return 'etcdctl 3.4 is not installed; on Debian 12: apt-get install etcd-client';
 }
 
-/** The exit code of flock, in an empty directory. A lock that is taken has a holder who waits for its end. */
+/** The exit code of flock, in an empty directory. If the lock is to be taken, another flock holds it until the end. */
 export async function flockCode({ flock = [], taken, command }: Row): Promise<number | null> {
   const dir = mkdtempSync(join(tmpdir(), 'remora-flock-'));
   const holder = taken && spawn('flock', ['lock', 'sh', '-c', 'echo held; read _'], { cwd: dir, stdio: 'pipe' });

@@ -165,7 +165,7 @@ export class Kv {
   }
 
   /**
-   * Creates a key. Changes nothing when it exists, and returns what is there.
+   * Creates a key. If the key exists, changes nothing and returns the present pair.
    *
    * @throws ServiceError FENCED; LEASE_NOT_FOUND; see `Kv`.
    */
@@ -176,7 +176,7 @@ export class Kv {
 
   /**
    * Puts a key if it is as expected: a value; a pair as it was read, which means unchanged since then, by its
-   * `modRevision`; or undefined for a key that does not exist. Otherwise changes nothing, and returns what is there.
+   * `modRevision`; or undefined for a key that does not exist. Otherwise changes nothing and returns the present pair.
    *
    * @throws ServiceError FENCED; LEASE_NOT_FOUND; see `Kv`.
    */

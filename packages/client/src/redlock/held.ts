@@ -5,7 +5,7 @@
  *      programs that use `remora.lock(name)` and programs that use redlock exclude one another.
  * RK2. The lease is not renewed: it ends by itself. Its TTL is a little longer than the duration, so that the lock is
  *      certain to be held for the duration although no clock is exact.
- * RK3. The value of a lock names its leases. Whoever has the value can release and extend the lock, in any process.
+ * RK3. The value of a lock names its leases. Any process that has the value can release and extend the lock.
  */
 import { ServiceError } from '@remora/base';
 import { validityMs } from '@remora/lock';

@@ -1,18 +1,5 @@
 /** The bodies of the HTTP API as types of Python and Go, for the clients in `examples/`. */
-
-interface SchemaNode {
-  readonly $ref?: string;
-  readonly type?: string;
-  readonly description?: string;
-  readonly properties?: Readonly<Record<string, SchemaNode>>;
-  readonly required?: readonly string[];
-  readonly oneOf?: readonly SchemaNode[];
-  readonly anyOf?: readonly SchemaNode[];
-  readonly items?: SchemaNode;
-  readonly additionalProperties?: boolean | SchemaNode;
-  readonly enum?: readonly string[];
-  readonly const?: string;
-}
+import type { SchemaNode } from './schema-node.ts';
 
 export interface OpenApi {
   readonly components: { readonly schemas: Readonly<Record<string, SchemaNode>> };

@@ -1,17 +1,5 @@
+import type { SchemaNode } from './schema-node.ts';
 import { code, table } from './table.ts';
-
-interface SchemaNode {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly description?: string;
-  readonly properties?: Readonly<Record<string, SchemaNode>>;
-  readonly required?: readonly string[];
-  readonly oneOf?: readonly SchemaNode[];
-  readonly anyOf?: readonly SchemaNode[];
-  readonly items?: SchemaNode;
-  readonly const?: unknown;
-  readonly enum?: readonly unknown[];
-}
 
 interface Operation {
   readonly summary: string;

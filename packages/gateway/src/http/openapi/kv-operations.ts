@@ -41,7 +41,7 @@ export const KV_OPERATIONS: Operations = {
       id: 'putKey',
       summary: 'Writes a key, if the conditions hold.',
       description:
-        'Without conditions the call needs permission to write only. Without `requestId`, look at the key before you ' +
+        'Without conditions the call needs permission to write only; with `fence`, also to read the lock. Without `requestId`, look at the key before you ' +
         'repeat a conditional call whose answer was lost: the condition no longer holds if it was carried out.',
       body: 'KvPut',
       answer: 'KvPutDone',
