@@ -13,7 +13,7 @@ beforeAll(async () => {
     inflight: 32,
     shrinks: true,
   });
-}, 240_000);
+}, 900_000);
 
 test('ranges split by themselves while they are loaded, stay within their size, lose nothing, and are merged when emptied', () => {
   expect(judgeGrowth(report).filter(({ holds }) => !holds)).toEqual([]);

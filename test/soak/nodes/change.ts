@@ -24,8 +24,6 @@ export interface LeaveReport {
   readonly spread: Spread;
 }
 
-const TIMEOUT_MS = 180_000;
-
 export function runChange(options: StageOptions): Promise<ChangeReport> {
   return withStage(options, async (stage) => {
     stage.phase('before');
@@ -52,7 +50,6 @@ export async function join(stage: Stage): Promise<JoinReport> {
   const seen = await stage.until(
     `${node.name} has its share`,
     (each) => spreadOf(each).replicas.length === count && isWholeAndBalanced(each),
-    TIMEOUT_MS,
   );
   const own = seen.nodes.find(({ name }) => name === node.name);
   const report = {
@@ -76,7 +73,7 @@ export async function leave(stage: Stage): Promise<LeaveReport> {
   const own = (await stage.look()).nodes.find(({ name }) => name === node.name);
   await node.end('SIGTERM');
   await stage.command('admin', 'nodes', 'remove', node.name, '--yes');
-  const spread = spreadOf(await stage.until('the others are balanced', isWholeAndBalanced, TIMEOUT_MS));
+  const spread = spreadOf(await stage.until('the others are balanced', isWholeAndBalanced));
   stage.say(`${node.name} is empty after ${(emptyMs / 1_000).toFixed(1)} s; the others: ${spreadText(spread)}`);
   return { emptyMs, replicas: own?.replicas ?? -1, leaders: own?.leaders ?? -1, spread };
 }

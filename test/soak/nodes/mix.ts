@@ -13,11 +13,15 @@ export const KEYS = 4_000;
 const LOCKS = 200;
 const SESSIONS = 3;
 const VALUE_BYTES = 1_024;
-const REQUEST_TIMEOUT_MS = 10_000;
 /** Long enough that only the requests themselves decide whether a lease lives. */
-const LEASE_TTL = '60s';
-const SESSION_TTL_MS = 10_000;
+const LEASE_TTL = '10m';
 const WATCHED = 'watched/';
+
+export interface ClientLimits {
+  /** How long a request may take, retries included. */
+  readonly requestTimeoutMs: number;
+  readonly sessionTtlMs: number;
+}
 
 function keyOf(n: number): string {
   return `load/${String(n).padStart(4, '0')}`;
@@ -36,11 +40,17 @@ export function kindOf(random: Random): Kind {
   return TABLE[random.int(TABLE.length)] ?? 'get';
 }
 
+interface MixOptions {
+  readonly endpoints: readonly string[];
+  readonly limits: ClientLimits;
+}
+
 /** One client: separate connections, a session that holds a lock all the time, and a watch over two ranges. */
 export class MixClient {
   readonly #client: RemoraClient;
   readonly #name: string;
   readonly #random: Random;
+  readonly #limits: ClientLimits;
   readonly #watch: KvWatch;
   readonly #awaited = new Map<string, () => void>();
   /** Lost sessions and locks, and ended watches. */
@@ -48,17 +58,19 @@ export class MixClient {
   #next = 0;
   #closing = false;
 
-  private constructor(client: RemoraClient, name: string, random: Random) {
+  private constructor(client: RemoraClient, name: string, random: Random, limits: ClientLimits) {
     this.#client = client;
     this.#name = name;
     this.#random = random;
+    this.#limits = limits;
     this.#watch = client.kv.watch({ prefix: WATCHED });
     void this.#follow();
   }
 
-  static async open(endpoints: readonly string[], name: string, random: Random): Promise<MixClient> {
-    const options = { endpoints, requestTimeout: REQUEST_TIMEOUT_MS, sessionTtl: SESSION_TTL_MS };
-    const mix = new MixClient(await connect(options), name, random);
+  static async open({ endpoints, limits }: MixOptions, name: string, random: Random): Promise<MixClient> {
+    const { requestTimeoutMs: requestTimeout, sessionTtlMs: sessionTtl } = limits;
+    const client = await connect({ endpoints, requestTimeout, sessionTtl });
+    const mix = new MixClient(client, name, random, limits);
     for (let i = 0; i < SESSIONS; i++) await mix.#hold(`held/${name}/${i}`);
     await mix.#seen();
     return mix;
@@ -93,7 +105,7 @@ export class MixClient {
 
   /** A lock that is held until the end: losing it would show that its session was lost. */
   async #hold(name: string): Promise<void> {
-    const session = await this.#client.session({ ttl: SESSION_TTL_MS });
+    const session = await this.#client.session({ ttl: this.#limits.sessionTtlMs });
     const lock = await session.lock(name).acquire({ wait: 0 });
     lock.signal.addEventListener('abort', () => {
       if (!this.#closing) this.lost.push(`${name}: ${lock.signal.reason}`);
@@ -112,7 +124,7 @@ export class MixClient {
 
   async #lock(): Promise<void> {
     const lock = this.#client.lock(`turns/${this.#random.int(LOCKS)}`);
-    const held = await lock.acquire({ wait: REQUEST_TIMEOUT_MS });
+    const held = await lock.acquire({ wait: this.#limits.requestTimeoutMs });
     await held.release();
   }
 
@@ -131,7 +143,7 @@ export class MixClient {
     const { kv } = this.#client;
     const event = `${key}=${value}`;
     const shown = new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => reject(unseen(event)), REQUEST_TIMEOUT_MS);
+      const timer = setTimeout(() => reject(unseen(event)), this.#limits.requestTimeoutMs);
       this.#awaited.set(event, () => {
         clearTimeout(timer);
         resolve();

@@ -4,7 +4,7 @@ import { runChange } from './change.ts';
 import { runDeath } from './death.ts';
 import { judgeChange, judgeDeath, judgeRestart, phaseLines } from './nodes-verdict.ts';
 import { runRestart } from './restart.ts';
-import type { LoadReport, StageOptions } from './stage.ts';
+import type { LoadReport, StageLimits, StageOptions } from './stage.ts';
 
 const USAGE = `pnpm nodes [scenario…] [options]
 
@@ -52,6 +52,8 @@ const SCENARIOS: Readonly<Record<string, (options: StageOptions) => Promise<Play
 };
 
 const MEASURE_SECONDS = 8;
+/** The clients' limits are the defaults of the SDK. */
+const LIMITS: StageLimits = { requestTimeoutMs: 10_000, sessionTtlMs: 10_000, repairMs: 60_000, waitMs: 210_000 };
 
 /** `pnpm nodes`. Returns the exit code. */
 export async function nodesMain(args: readonly string[]): Promise<number> {
@@ -83,6 +85,7 @@ export async function nodesMain(args: readonly string[]): Promise<number> {
     downAfterMs: 1_000 * wholeNumber('down-after', values['down-after']),
     settleMs: 1_000 * wholeNumber('settle', values.settle),
     seed: wholeNumber('seed', values.seed),
+    limits: LIMITS,
     say: (line) => console.log(`  ${line}`),
   };
   const names = positionals.length === 0 ? Object.keys(SCENARIOS) : positionals;

@@ -17,7 +17,7 @@ const load: LoadReport = {
 };
 const spread = { replicas: [30, 30, 31], leaders: [10, 10, 11] };
 const death: DeathReport = {
-  ...{ victim: 'data', ranges: 40, downAfterMs: 10_000, wholeMs: 20_000, balancedMs: 30_000 },
+  ...{ victim: 'data', ranges: 40, downAfterMs: 10_000, repairMs: 60_000, wholeMs: 20_000, balancedMs: 30_000 },
   ...{ spread, load },
 };
 const change: ChangeReport = {

@@ -2,13 +2,14 @@
 import type { Judged } from '../report.ts';
 import type { ChangeReport } from './change.ts';
 import { isEven, spreadText } from './cluster-view.ts';
-import { type DeathReport, REPAIR_MS } from './death.ts';
+import type { DeathReport } from './death.ts';
 import type { PhaseResult } from './open-load.ts';
 import type { RestartReport } from './restart.ts';
 import type { LoadReport } from './stage.ts';
 
-export function judgeDeath({ victim, downAfterMs, wholeMs, balancedMs, spread, load }: DeathReport): readonly Judged[] {
-  const allowedMs = downAfterMs + REPAIR_MS;
+export function judgeDeath(report: DeathReport): readonly Judged[] {
+  const { victim, downAfterMs, repairMs, wholeMs, balancedMs, spread, load } = report;
+  const allowedMs = downAfterMs + repairMs;
   const kind = victim === 'master' ? 'with a voter of the masters' : 'that is no master';
   return [
     {

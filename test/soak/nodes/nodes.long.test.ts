@@ -2,15 +2,21 @@
 import { beforeAll, expect, test } from 'vitest';
 import type { Judged } from '../report.ts';
 import { type ChangeReport, join, leave } from './change.ts';
-import { type DeathReport, die, type Victim } from './death.ts';
+import { type DeathReport, die } from './death.ts';
 import { judgeChange, judgeDeath, judgeLoad, judgeRestart } from './nodes-verdict.ts';
 import { type RestartReport, restart } from './restart.ts';
-import { type LoadReport, type Stage, type StageOptions, withStage } from './stage.ts';
+import { type LoadReport, type StageOptions, withStage } from './stage.ts';
 
+/**
+ * The test says what happens, and not how fast: the machine may be slow, and busy with other clusters. Therefore the
+ * load is light, and the limits only end what hangs.
+ */
 const OPTIONS: StageOptions = {
-  ...{ ranges: 6, clients: 3, seed: 1, measureSeconds: 0, ratePerSecond: 40 },
+  ...{ ranges: 6, clients: 3, seed: 1, measureSeconds: 0, ratePerSecond: 20 },
   ...{ calmSeconds: 1, downAfterMs: 3_000, settleMs: 0 },
+  limits: { requestTimeoutMs: 60_000, sessionTtlMs: 60_000, repairMs: 600_000, waitMs: 600_000 },
 };
+const SCENARIOS_TIMEOUT_MS = 1_200_000;
 
 interface Report {
   readonly nodes: RestartReport['nodes'];
@@ -31,15 +37,10 @@ beforeAll(async () => {
     stage.phase('changes');
     const change = { joined: await join(stage), left: await leave(stage) };
     stage.phase('deaths');
-    const deaths = [await deathOf(stage, 'data'), await deathOf(stage, 'master')];
+    const deaths = [await die(stage, 'data'), await die(stage, 'master')];
     return { nodes, change, deaths, load: await stage.finish() };
   });
-}, 240_000);
-
-async function deathOf(stage: Stage, victim: Victim): Promise<Omit<DeathReport, 'load'>> {
-  const { ranges, downAfterMs } = OPTIONS;
-  return { victim, ranges, downAfterMs, ...(await die(stage, victim)) };
-}
+}, SCENARIOS_TIMEOUT_MS);
 
 const broken = (judged: readonly Judged[]): readonly Judged[] => judged.filter(({ holds }) => !holds);
 
@@ -56,5 +57,5 @@ test('a node that dies for good is made up for, whether it was a master or not',
 });
 
 test('no request of a client fails meanwhile, and what they hold stays theirs', () => {
-  expect(judgeLoad(report.load)).toMatchObject({ holds: true });
+  expect(broken([judgeLoad(report.load)])).toEqual([]);
 });

@@ -11,12 +11,13 @@ import { pause } from '../../e2e/eventually.ts';
 import { quantile } from '../../support/quantile.ts';
 import { tell } from '../load-process.ts';
 import { Arrivals } from './arrivals.ts';
-import { KEYS, type Kind, kindOf, MixClient } from './mix.ts';
+import { type ClientLimits, KEYS, type Kind, kindOf, MixClient } from './mix.ts';
 
 export interface OpenLoadSpec {
   readonly endpoints: readonly string[];
   readonly clients: number;
   readonly seed: number;
+  readonly limits: ClientLimits;
 }
 
 /** The orders to the process. */
@@ -69,7 +70,7 @@ const SLOWEST_MAX = 5;
 export async function runOpenLoad(spec: OpenLoadSpec): Promise<number> {
   const random = new SeededRandom(spec.seed);
   const clients = await Promise.all(
-    Array.from({ length: spec.clients }, (_, i) => MixClient.open(spec.endpoints, `c${i}`, random)),
+    Array.from({ length: spec.clients }, (_, i) => MixClient.open(spec, `c${i}`, random)),
   );
   const part = Math.ceil(KEYS / clients.length);
   await Promise.all(clients.map((client, i) => client.fill(i * part, Math.min(KEYS, (i + 1) * part))));

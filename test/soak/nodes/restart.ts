@@ -22,8 +22,6 @@ export interface RestartedNode {
   readonly stoppedMs: number;
 }
 
-const QUIET_TIMEOUT_MS = 60_000;
-
 export function runRestart(options: StageOptions): Promise<RestartReport> {
   return withStage(options, async (stage) => {
     stage.phase('before');
@@ -60,15 +58,15 @@ export async function restart(
 /** The masters refuse it while a peer is silent. A busy machine can make a peer silent after the check. */
 function maintenance(stage: Stage, node: NodeProcess): Promise<string> {
   const order = () => stage.command('admin', 'nodes', 'maintenance', node.name, '--for', '10m');
-  return eventually('maintenance is accepted', order, { timeoutMs: QUIET_TIMEOUT_MS, pollMs: 500 });
+  return eventually('maintenance is accepted', order, { timeoutMs: stage.options.limits.waitMs, pollMs: 500 });
 }
 
 /** As the manual says: the next node follows only when nothing is wrong. */
-function quiet({ cluster }: Stage): Promise<boolean> {
+function quiet({ cluster, options }: Stage): Promise<boolean> {
   const probe = async (): Promise<boolean> => {
     const { code, out } = await runHere(cluster.endpoints, ['admin', 'check']);
     if (code !== 0) throw new Error(out);
     return true;
   };
-  return eventually('nothing is wrong', probe, { timeoutMs: QUIET_TIMEOUT_MS, pollMs: 100 });
+  return eventually('nothing is wrong', probe, { timeoutMs: options.limits.waitMs, pollMs: 100 });
 }

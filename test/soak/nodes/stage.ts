@@ -10,7 +10,7 @@ import type { Child } from '../../support/child.ts';
 import { quantile } from '../../support/quantile.ts';
 import { startLoad } from '../load-process.ts';
 import { brokenRanges, type ClusterSeen, isBalanced, seeCluster, spreadOf, spreadText } from './cluster-view.ts';
-import { bordersOf } from './mix.ts';
+import { bordersOf, type ClientLimits } from './mix.ts';
 import type { LoadOrder, OpenLoadResult, OpenLoadSpec } from './open-load.ts';
 
 export const REPLICAS = 3;
@@ -29,7 +29,16 @@ export interface StageOptions {
   readonly downAfterMs: number;
   /** How long a node must be up, and a range unchanged, before balancing uses it. */
   readonly settleMs: number;
+  readonly limits: StageLimits;
   readonly say?: (line: string) => void;
+}
+
+/** How long things may take. */
+export interface StageLimits extends ClientLimits {
+  /** After the down time, until a dead node is replaced. */
+  readonly repairMs: number;
+  /** A scenario that waits longer ends with an error. Longer than `repairMs`, so that lateness is reported. */
+  readonly waitMs: number;
 }
 
 export interface LoadReport extends OpenLoadResult {
@@ -42,7 +51,6 @@ const JOINING = 2;
 const PART_OF_CAPACITY = 0.3;
 const INFLIGHT = 64;
 const ADMIN_TIMEOUT_MS = 5_000;
-const BALANCE_TIMEOUT_MS = 120_000;
 const LOOK_MS = 250;
 const OPERATORS_MAX = 1_000;
 const SUSPECT_AFTER_MS = 1_000;
@@ -82,11 +90,12 @@ export class Stage {
   }
 
   async settle(): Promise<void> {
-    const seen = await this.until('all ranges are whole and balanced', isWholeAndBalanced, BALANCE_TIMEOUT_MS);
+    const seen = await this.until('all ranges are whole and balanced', isWholeAndBalanced);
     this.say(`${seen.ranges.length} ranges: ${spreadText(spreadOf(seen))}`);
   }
 
-  until(what: string, holds: (seen: ClusterSeen) => boolean, timeoutMs: number): Promise<ClusterSeen> {
+  until(what: string, holds: (seen: ClusterSeen) => boolean): Promise<ClusterSeen> {
+    const timeoutMs = this.options.limits.waitMs;
     let last: ClusterSeen | undefined;
     const probe = async (): Promise<ClusterSeen | undefined> => {
       last = await this.look();
@@ -141,7 +150,8 @@ export class Stage {
 export function withStage<Report>(options: StageOptions, play: (stage: Stage) => Promise<Report>): Promise<Report> {
   const flags = { 'pre-split': bordersOf(options.ranges).join(',') };
   return withCluster({ nodes: MASTERS, joining: JOINING, flags }, async (cluster) => {
-    const spec: OpenLoadSpec = { endpoints: cluster.endpoints, clients: options.clients, seed: options.seed };
+    const { clients, seed, limits } = options;
+    const spec: OpenLoadSpec = { endpoints: cluster.endpoints, clients, seed, limits };
     const load = startLoad('load:open', spec, cluster.dir);
     try {
       const stage = new Stage(cluster, load, options);
