@@ -70,7 +70,7 @@ describe('requests', () => {
   test('without any gateway, connect fails within its time', async () => {
     world = new World();
     for (const address of GATEWAYS) world.down.add(address);
-    expect(await codeOf(world.client({ connectTimeout: '1s' }))).toMatch(/UNAVAILABLE|DEADLINE_EXCEEDED/);
+    expect(await codeOf(world.client({ connectTimeout: '1s' }))).toBe('UNAVAILABLE');
     expect(world.clock.monotonicMs()).toBeLessThan(1_500);
   });
 

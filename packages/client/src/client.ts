@@ -139,7 +139,7 @@ export class RemoraClient implements AsyncDisposable {
   /**
    * Resolves once a gateway has answered; with `lazy` at once.
    *
-   * @throws ServiceError UNAVAILABLE or DEADLINE_EXCEEDED when none does.
+   * @throws ServiceError UNAVAILABLE when none does within `connectTimeout`.
    */
   static async open(ports: ClientPorts, options: ClientOptions): Promise<RemoraClient> {
     let requester: Requester | undefined;

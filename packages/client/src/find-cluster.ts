@@ -26,13 +26,16 @@ export async function findCluster(requester: Requester, settings: ClientSettings
 
 const NAMED_MAX = 5;
 
-/** For somebody whose first program finds no cluster: where it looked, and what to check. */
+/**
+ * For somebody whose first program finds no cluster: where it looked, and what to check. Whether connections were
+ * refused or nothing was heard makes no difference: the code is UNAVAILABLE.
+ */
 function notFound(error: ServiceError, { connectTimeoutMs, requester: { endpoints } }: ClientSettings): ServiceError {
   if (error.code !== 'UNAVAILABLE' && error.code !== 'DEADLINE_EXCEEDED') return error;
   const named = endpoints.slice(0, NAMED_MAX).join(', ');
   const others = endpoints.length > NAMED_MAX ? ` and ${endpoints.length - NAMED_MAX} others` : '';
   return new ServiceError(
-    error.code,
+    'UNAVAILABLE',
     `no gateway answered within ${formatDurationMs(connectTimeoutMs)} at ${named}${others} (${error.message}); ` +
       'check that a cluster runs there, and that `endpoints` has its client ports',
     { cause: error.cause ?? error },

@@ -276,6 +276,8 @@ class ProcessPeers implements Peers {
     const rpc = createRpcService({ registry, clock, logger, identity: () => self, identify, onNode });
     const server = await this.#bind(rpc);
     ports.show('peer', () => server);
+    const { host } = this.#options.peerListen;
+    logger.info({ address: formatAddress({ host, port: server.port }) }, 'listening for other nodes');
     this.#stop = () => {
       rpc.close();
       server.close();

@@ -96,8 +96,8 @@ export const CONNECT_OPTIONS = optionSet<ConnectOptions>('connect', {
  * With `user` and `password`, or `token`, every connection is logged in before its first request, and again before its
  * log-in ends. A wrong password ends requests as UNAUTHENTICATED.
  *
- * @throws ServiceError INVALID_ARGUMENT for invalid options; UNAUTHENTICATED for wrong credentials; UNAVAILABLE or
- *   DEADLINE_EXCEEDED when no gateway answers within `connectTimeout`.
+ * @throws ServiceError INVALID_ARGUMENT for invalid options; UNAUTHENTICATED for wrong credentials; UNAVAILABLE when
+ *   no gateway answers within `connectTimeout`.
  */
 export async function connect(options: ConnectOptions): Promise<RemoraClient> {
   checkOptions(CONNECT_OPTIONS, options);

@@ -1,4 +1,4 @@
-import { OUTPUT_LIMITS, OutputBudget } from '@remora/base';
+import { formatAddress, OUTPUT_LIMITS, OutputBudget } from '@remora/base';
 import type { MetricsRegistry } from '@remora/base/node';
 import {
   AdminApi,
@@ -36,6 +36,7 @@ import {
   HEALTH_LIMITS,
   type HttpConnections,
   type HttpHandler,
+  type HttpServerOptions,
   type Report,
   type RunningHttpServer,
   serveHttpConnections,
@@ -149,19 +150,20 @@ export class Entry implements NodeEntry {
       metrics: async () => ({ contentType: metrics.contentType, body: await metrics.render() }),
     };
     const health = { listen: options.healthListen, flag: '--health-listen', limits: HEALTH_LIMITS };
-    this.#http.push(await startHttpServer({ ...both, ...health }));
+    await this.#serveHttp({ ...both, ...health }, 'health and metrics');
     const handlers = this.#endpoint === undefined ? [] : [this.#endpoint, ...this.#console()];
     const api = { ...both, limits: API_LIMITS, handlers, output };
-    this.#http.push(
-      await startHttpServer({
-        ...api,
-        listen: options.httpListen,
-        flag: '--http-listen',
-        secure: this.#tls.port('http'),
-      }),
-    );
+    const secure = this.#tls.port('http');
+    await this.#serveHttp({ ...api, listen: options.httpListen, flag: '--http-listen', secure }, 'HTTP');
     this.#clientHttp = serveHttpConnections(api);
     this.#http.push(this.#clientHttp);
+  }
+
+  async #serveHttp(served: HttpServerOptions, purpose: string): Promise<void> {
+    const server = await startHttpServer(served);
+    this.#http.push(server);
+    const address = formatAddress({ host: served.listen.host, port: server.port });
+    this.#deps.logger.info({ address }, `listening for ${purpose}`);
   }
 
   #console(): readonly HttpHandler[] {
