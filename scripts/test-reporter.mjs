@@ -4,7 +4,9 @@
 // P2. A test that fails is named at once, with what it printed; at the end all errors are printed in full.
 // P3. What a passing test prints is dropped. Its annotations are printed at the end, at most NOTES_MAX of them.
 // P4. Skipped tests are listed with the name of their suite, which says what they lack (test/support/needs.ts).
-// P5. The counts go to the file that REMORA_TEST_COUNTS names. A file that does not load, and an error outside any
+// P5. The slowest files are listed if there are many: they decide how long a run takes. Those of ten seconds and more
+//     belong in test/support/longest-first.ts.
+// P6. The counts go to the file that REMORA_TEST_COUNTS names. A file that does not load, and an error outside any
 //     test, are one failure each.
 import { writeFileSync } from 'node:fs';
 import { MinimalReporter } from 'vitest/node';
@@ -12,6 +14,7 @@ import { MinimalReporter } from 'vitest/node';
 const LINE_EVERY_MS = 60_000;
 const REDRAW_EVERY_MS = 500;
 const NOTES_MAX = 12;
+const SLOWEST_MAX = 8;
 const CLEAR_LINE = '\r\x1b[K';
 
 // Vitest loads a reporter by its default export.
@@ -72,8 +75,9 @@ export default class TestReporter extends MinimalReporter {
     super.onTestRunEnd(modules, unhandledErrors, reason);
     this.#list('Notes', this.#notes); // P3
     this.#list('Skipped', skippedIn(modules)); // P4
+    if (modules.length > SLOWEST_MAX) this.#list('Slowest files', slowestOf(modules)); // P5
     const file = process.env.REMORA_TEST_COUNTS;
-    if (file) writeFileSync(file, JSON.stringify(countsOf(modules, unhandledErrors))); // P5
+    if (file) writeFileSync(file, JSON.stringify(countsOf(modules, unhandledErrors))); // P6
   }
 
   #progress() {
@@ -126,6 +130,15 @@ function outermostSkipped(test) {
     if (suite.state() === 'skipped') outermost = suite;
   }
   return outermost;
+}
+
+function slowestOf(modules) {
+  const took = modules.map((module) => {
+    const { collectDuration, setupDuration, duration } = module.diagnostic();
+    return { path: module.relativeModuleId, seconds: (collectDuration + setupDuration + duration) / 1_000 };
+  });
+  took.sort((a, b) => b.seconds - a.seconds);
+  return took.slice(0, SLOWEST_MAX).map(({ path, seconds }) => `${seconds.toFixed(0).padStart(4)} s  ${path}`);
 }
 
 function countsOf(modules, unhandledErrors) {

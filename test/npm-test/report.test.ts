@@ -1,7 +1,7 @@
 /** What `npm test` prints: scripts/test-reporter.mjs, run over a few tests that pass, fail and are skipped. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -19,6 +19,8 @@ describe.skip('needs etcd [skipped: etcd is not installed]', () => {
 `;
 const PASSING = Array.from({ length: 300 }, (_, i) => `test('claim ${i}', () => console.log('noise'));`);
 
+const FILES = [...'xabcdefgh'];
+
 interface Report {
   readonly out: string;
   readonly counts: unknown;
@@ -34,17 +36,17 @@ describe('the report of `npm test`', () => {
   });
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-  function report(name: string, source: string): Report {
-    const file = join(dir, name, 'x.test.mjs');
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, source);
-    writeFileSync(join(dirname(file), 'vitest.config.mjs'), 'export default {};');
+  function report(name: string, ...sources: readonly string[]): Report {
+    const root = join(dir, name);
+    mkdirSync(root, { recursive: true });
+    for (const [i, source] of sources.entries()) writeFileSync(join(root, `${FILES[i]}.test.mjs`), source);
+    writeFileSync(join(root, 'vitest.config.mjs'), 'export default {};');
     const countsFile = join(dir, name, 'counts.json');
     const { stdout, stderr } = spawnSync(
       process.execPath,
       [
         join(ROOT, 'node_modules/vitest/vitest.mjs'),
-        ...['run', '--root', dirname(file), '--reporter', join(ROOT, 'scripts/test-reporter.mjs')],
+        ...['run', '--root', root, '--reporter', join(ROOT, 'scripts/test-reporter.mjs')],
       ],
       { cwd: ROOT, encoding: 'utf8', env: { ...process.env, REMORA_TEST_COUNTS: countsFile, NO_COLOR: '1' } },
     );
@@ -56,6 +58,17 @@ describe('the report of `npm test`', () => {
     expect(counts).toEqual({ passed: 300, failed: 0, skipped: 0 });
     expect(out.split('\n').length, out).toBeLessThan(20);
     expect(out).not.toContain('noise');
+    expect(out).not.toContain('Slowest files');
+  });
+
+  test('lists the slowest of many files, the slowest first', () => {
+    const resting = (_: string, i: number): string =>
+      `import { test } from 'vitest';\ntest('rests', () => new Promise((resolve) => setTimeout(resolve, ${i % 2} * 1_000)));`;
+    const { out } = report('many', ...FILES.map(resting));
+    const [, list = ''] = out.split('Slowest files:\n');
+    const seconds = [...list.matchAll(/^ +(\d+) s {2}\w\.test\.mjs$/gm)].map(([, each]) => Number(each));
+    expect(seconds).toHaveLength(8);
+    expect(seconds).toEqual(seconds.toSorted((a, b) => b - a));
   });
 
   test('has failures in full with what they printed, notes, and what was skipped for which reason', () => {
