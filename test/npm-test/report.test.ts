@@ -46,7 +46,7 @@ describe('the report of `npm test`', () => {
       process.execPath,
       [
         join(ROOT, 'node_modules/vitest/vitest.mjs'),
-        ...['run', '--root', root, '--reporter', join(ROOT, 'scripts/test-reporter.mjs')],
+        ...['run', '--no-isolate', '--root', root, '--reporter', join(ROOT, 'scripts/test-reporter.mjs')],
       ],
       { cwd: ROOT, encoding: 'utf8', env: { ...process.env, REMORA_TEST_COUNTS: countsFile, NO_COLOR: '1' } },
     );

@@ -1,3 +1,4 @@
+import { createHook } from 'node:async_hooks';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { SharedClock } from './shared-clock.ts';
 
@@ -106,14 +107,21 @@ describe('a clock that runs', () => {
   });
 
   test('has no timer of the process once it is cleared', async () => {
-    const count = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
-    const before = count();
+    const timers = new Set<number>();
+    let watching = true; // Other timers of this process are none of the clock's.
+    const hook = createHook({
+      init: (id, type) => void (watching && type === 'Timeout' && timers.add(id)),
+      destroy: (id) => void timers.delete(id),
+    }).enable();
     const clock = new SharedClock({ runs: true });
     let fired = 0;
-    for (let i = 0; i < 10; i++) clock.setTimer(1, () => fired++);
+    for (let i = 0; i < 10; i++) clock.setTimer(60_000, () => fired++);
+    watching = false;
+    expect(timers.size).toBe(1);
     clock.clear();
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    expect([fired, clock.pendingTimers, count()]).toEqual([0, 0, before]);
+    await turn();
+    hook.disable();
+    expect([fired, clock.pendingTimers, timers.size]).toEqual([0, 0, 0]);
   });
 });
 
