@@ -323,7 +323,6 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: 'replaced: () => {\n        this.hub.reset();',
     replace: 'replaced: () => {',
     seed: 2,
-    runMs: 20_000,
     properties: ['watch: complete', 'liveness'],
   },
   {
@@ -333,8 +332,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/requests/proposals.ts',
     find: "const unknown = new ServiceError('UNKNOWN_OUTCOME', 'leadership",
     replace: "const unknown = new ServiceError('NOT_LEADER', 'leadership",
-    seed: 5,
-    runMs: 20_000,
+    seed: 14,
     properties: ['answers are true', 'linearizable registers', 'strictly serializable transactions'],
   },
   {

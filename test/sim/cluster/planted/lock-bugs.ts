@@ -54,8 +54,7 @@ export const LOCK_BUGS: readonly PlantedBug[] = [
     file: 'packages/client/src/session/dedicated-lease.ts',
     find: 'session.limitTo(maxHoldMs);',
     replace: 'session.limitTo(2 * maxHoldMs);',
-    seed: 25,
-    runMs: 20_000,
+    seed: 7,
     properties: ['lapse: bounded'],
   },
 ];
