@@ -43,7 +43,7 @@ export default defineConfig({
           maxWorkers: '100%',
           // Nothing here changes what modules share: they are loaded once for all files that a process runs.
           isolate: false,
-          setupFiles: ['test/support/real-globals.ts'],
+          setupFiles: ['test/support/real-globals.ts', 'test/support/random-seed.ts'],
           execArgv: SIMULATING,
           include: ['{packages/*/{src,test},examples,test}/**/*.test.ts'],
           exclude: [NO_PACKAGES, LONG, ...SYSTEM],

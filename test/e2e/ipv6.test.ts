@@ -19,6 +19,18 @@ const missing = await new Promise<string | undefined>((resolve) => {
   server.listen({ host: HOST, port: 0 }, () => server.close(() => resolve(undefined)));
 });
 
+const LISTENING = 'listening for ';
+
+/** The addresses that a node says it listens on, by what for. */
+function listening(log: string): Readonly<Record<string, string>> {
+  const lines = log
+    .trim()
+    .split('\n')
+    .map((line): { msg: string; address: string } => JSON.parse(line));
+  const said = lines.filter(({ msg }) => msg.startsWith(LISTENING));
+  return Object.fromEntries(said.map(({ msg, address }) => [msg.slice(LISTENING.length), address]));
+}
+
 describeWith(missing, 'a cluster on IPv6', () => {
   test('is founded, serves, and shows its addresses in brackets', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'remora-ipv6-'));
@@ -46,6 +58,15 @@ describeWith(missing, 'a cluster on IPv6', () => {
       const { code, out } = await runHere(endpoints, ['status']);
       expect(code).toBe(0);
       for (const endpoint of endpoints) expect(out).toContain(endpoint);
+      for (const node of nodes) {
+        const { client, peer, http, health } = node;
+        expect(listening(node.log())).toEqual({
+          clients: client,
+          'other nodes': peer,
+          HTTP: http,
+          'health and metrics': health,
+        });
+      }
       const response = await fetch(`http://${nodes[0]?.http}/ready`);
       expect(response.status).toBe(200);
     } finally {

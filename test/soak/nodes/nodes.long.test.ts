@@ -9,12 +9,13 @@ import { type LoadReport, type StageOptions, withStage } from './stage.ts';
 
 /**
  * The test says what happens, and not how fast: the machine may be slow, and busy with other clusters. Therefore the
- * load is light, and the limits only end what hangs.
+ * load is light, and the limits only end what hangs. The run outlasts a session's TTL, so that sessions live by their
+ * heartbeats.
  */
 const OPTIONS: StageOptions = {
   ...{ ranges: 6, clients: 3, seed: 1, measureSeconds: 0, ratePerSecond: 20 },
   ...{ calmSeconds: 1, downAfterMs: 3_000, settleMs: 0 },
-  limits: { requestTimeoutMs: 60_000, sessionTtlMs: 60_000, repairMs: 600_000, waitMs: 600_000 },
+  limits: { requestTimeoutMs: 60_000, sessionTtlMs: 30_000, repairMs: 300_000, waitMs: 600_000 },
 };
 const SCENARIOS_TIMEOUT_MS = 1_200_000;
 

@@ -4,6 +4,7 @@ import {
   type Clock,
   type FramePort,
   type FrameService,
+  formatAddress,
   type InputLimits,
   type Logger,
   loopSection,
@@ -141,9 +142,9 @@ export class ClientServer {
           'This port is for clients of Remora and etcd (gRPC). HTTP and JSON have an address of their own: --http-listen.',
       });
     } catch (cause) {
-      throw listenError(`${host.includes(':') ? `[${host}]` : host}:${port}`, cause);
+      throw listenError(formatAddress({ host, port }), cause);
     }
-    logger.info({ address: `${host}:${this.#port.port}` }, 'listening for clients');
+    logger.info({ address: formatAddress({ host, port: this.#port.port }) }, 'listening for clients');
     return this.#port.port;
   }
 
