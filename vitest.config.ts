@@ -11,7 +11,10 @@ const NO_PACKAGES = '**/node_modules/**';
 /** Simulations drop most of what they make: with a larger nursery they take a tenth less time. */
 const SIMULATING = ['--max-semi-space-size=64'];
 
-/** Real clusters, which wait more than they compute: three at a time, and after everything else. */
+/**
+ * Real clusters, which wait more than they compute: three at a time, and after everything else. Workspace packages are
+ * loaded as the global setup builds them, because to transform their sources takes seconds for each file.
+ */
 const CLUSTERS = {
   globalSetup: ['test/e2e/global-setup.ts'],
   testTimeout: 300_000,
@@ -20,11 +23,11 @@ const CLUSTERS = {
   sequence: { groupOrder: 1 },
 };
 
-// Workspace packages are tested from their sources (export condition "source"), never from a stale build.
+/** Workspace packages are loaded from their sources, never from a stale build. */
+const FROM_SOURCES = { resolve: { conditions: ['source'] }, ssr: { resolve: { conditions: ['source'] } } };
+
 export default defineConfig({
   plugins: mutationPlugins(process.env.MUTATION),
-  resolve: { conditions: ['source'] },
-  ssr: { resolve: { conditions: ['source'] } },
   test: {
     // Guards against hangs only: on a busy machine a test of a second takes half a minute.
     testTimeout: 120_000,
@@ -32,12 +35,13 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
-    // Simulations that tests have built are programs as they are: looking at each of them again takes seconds.
-    server: { deps: { external: [/\/\.remora\//] } },
+    // What is built is loaded as it is: looking at each file again takes seconds.
+    server: { deps: { external: [/\/\.remora\//, /\/packages\/[^/]+\/dist\//] } },
     // `npm test` runs `unit` and `system`, `npm run test:long` the other two.
     projects: [
       {
         extends: true,
+        ...FROM_SOURCES,
         test: {
           name: 'unit',
           maxWorkers: '100%',
@@ -56,6 +60,7 @@ export default defineConfig({
       {
         // A process for each file: those of planted bugs load many builds of a simulation, which stay in memory.
         extends: true,
+        ...FROM_SOURCES,
         test: {
           name: 'long',
           testTimeout: 900_000,

@@ -1,8 +1,8 @@
 /** Nodes that come back at other addresses: one, a minority, a majority, all of them, all of them in a circle. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { connect } from 'remora';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { connect } from '../../packages/client/src/node/connect.ts';
 import { eventually } from './eventually.ts';
 import { freePorts } from './free-ports.ts';
 import { Cluster } from './harness.ts';

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { connect } from 'remora';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connect } from '../../packages/client/src/node/connect.ts';
 import { eventually } from './eventually.ts';
 import { Cluster } from './harness.ts';
 import type { NodeProcess } from './node-process.ts';

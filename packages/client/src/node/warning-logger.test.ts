@@ -1,6 +1,13 @@
 import { once } from 'node:events';
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { warningLogger } from './warning-logger.ts';
+
+// Node's own listener prints warnings. The output of the tests has none that belongs to a test.
+const printing = process.listeners('warning');
+beforeEach(() => void process.removeAllListeners('warning'));
+afterEach(() => {
+  for (const listener of printing) process.on('warning', listener);
+});
 
 test('an error is a warning of the process, with all fields; nothing else is', async () => {
   const warned = once(process, 'warning');
