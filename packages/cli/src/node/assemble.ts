@@ -7,23 +7,12 @@ import {
   type RevisionDrawer,
   type Store,
 } from '@remora/dataserver';
-import {
-  Admission,
-  AdmittedBackend,
-  AuthorisedBackend,
-  type BackendInFlight,
-  RangeBackend,
-  RequestMeter,
-  TracedBackend,
-} from '@remora/gateway';
-import { ClockComparison, type FoundingPlan, type Master, MasterFinder, NodeAgent } from '@remora/master';
+import { Admission, type BackendInFlight, type RangeBackend } from '@remora/gateway';
+import { ClockComparison, type FoundingPlan, type Master, MasterFinder, type NodeAgent } from '@remora/master';
 import {
   type ClosableDialer,
   type ClusterView,
-  createDialer,
   createRpcRegistry,
-  type LinkIdentity,
-  masterView,
   type NodeDescriptor,
   type RpcRegistry,
 } from '@remora/protocol';
@@ -37,10 +26,11 @@ import {
   type RecoveredGroup,
 } from '@remora/raft';
 import { CommandError } from '../exit-codes.ts';
-import { advertised, labelsOf, type NodeOptions } from '../node-options.ts';
+import { advertised, type NodeOptions } from '../node-options.ts';
 import { serveActivity } from './activity/activity-service.ts';
 import { MinuteReporter } from './activity/minute-reporter.ts';
 import { RateMeter } from './activity/rate-meter.ts';
+import { type AgentParts, createAgent } from './agent.ts';
 import { serveAudit } from './audit-service.ts';
 import { Closers } from './closers.ts';
 import { AddressTeller } from './cluster/address-teller.ts';
@@ -51,9 +41,10 @@ import { joinCluster } from './cluster/join.ts';
 import { keptUsers } from './cluster/kept-users.ts';
 import { type AddressHints, KnownCluster } from './cluster/known-cluster.ts';
 import { KnownVersion } from './cluster/known-version.ts';
-import { PeerIdentities } from './cluster/peer-identities.ts';
+import { PeerNetwork, type PeerNetworkDeps } from './cluster/peer-network.ts';
 import { PeerRefusalPolicy } from './cluster/peer-refusal-policy.ts';
 import { serveRecovery } from './cluster/recovery-service.ts';
+import { createBackend, createRangeBackend } from './gateway-backend.ts';
 import { NodeHealth } from './health.ts';
 import { serveLogLevel } from './log-level-service.ts';
 import type { MasterReplica } from './master-replica.ts';
@@ -70,13 +61,10 @@ import {
   splittingPorts,
 } from './roles.ts';
 import type { RunningNode } from './running-node.ts';
-import { performTask } from './tasks.ts';
 import { hostTimes } from './time-metrics.ts';
 
 /** How long transactions over ranges may take to end once no client is served any more. */
 const TRANSACTIONS_GRACE_MS = 1_000;
-/** The time limit for a refresh of the routes between heartbeats. */
-const VIEW_TIMEOUT_MS = 1_000;
 
 /** Assembles a node from its roles and runs it; closes the platform if that fails. */
 export async function assembleNode(
@@ -127,6 +115,26 @@ interface NodeParts extends Pick<NodePlatform, 'clock' | 'random' | 'logger' | '
   readonly signal: AbortSignal;
 }
 
+/** What the roles of a node run on. */
+interface Base extends StateDeps {
+  readonly log: GroupLog;
+  readonly registry: PeerNetworkDeps['registry'];
+  readonly dialer: ClosableDialer;
+  readonly peers: Peers;
+}
+
+interface Services extends Omit<ReportedToMasters, 'onFirstView'> {
+  readonly hasher: PasswordHasher;
+  readonly admission: Admission;
+  readonly ranges: RangeBackend;
+  readonly audit: RecentAudit;
+}
+
+type ReportedToMasters = Pick<
+  AgentParts,
+  'finder' | 'store' | 'seat' | 'health' | 'founding' | 'activity' | 'onFirstView'
+>;
+
 /**
  * One process of a cluster.
  *
@@ -140,14 +148,12 @@ class Node implements AssembledNode {
   #nodeId = 0;
   #clusterId = '';
   #agent: NodeAgent | undefined;
-  /** Founding members whose identity is being requested. */
-  readonly #askedFounders = new Set<number>();
   readonly #cluster: KnownCluster;
   /** Users and roles. */
   readonly #auth: KnownAuth;
   readonly #versions: KnownVersion;
   readonly #exposure: ExposureCheck;
-  readonly #standing: PeerRefusalPolicy;
+  readonly #refusals: PeerRefusalPolicy;
   #roles: NodeRoles | undefined;
   #health: NodeHealth | undefined;
   readonly #clocks = new ClockComparison();
@@ -170,10 +176,10 @@ class Node implements AssembledNode {
     this.#auth = keptUsers({ ...parts, hurry: () => this.#agent?.hurry() });
     this.#exposure = new ExposureCheck({
       ...{ ...parts, known: this.#auth, isNew: isFresh(parts.records) },
-      isFounded: () => this.#isFounded(),
+      isFounded: () => this.#cluster.isFounded,
       onRefused: (error) => this.#fail(error),
     });
-    this.#standing = new PeerRefusalPolicy({
+    this.#refusals = new PeerRefusalPolicy({
       ...parts,
       isMember: () => this.#cluster.hasTaken(this.#nodeId),
       onFinal: (error) => this.#fail(error),
@@ -191,11 +197,21 @@ class Node implements AssembledNode {
   }
 
   async start(): Promise<void> {
-    const { options, platform, clock, random, logger, founders } = this.#parts;
+    const { logger } = this.#parts;
     this.#versions.check();
     const descriptor = await this.#identify();
+    const base = await this.#startBase(descriptor);
+    const services = await this.#createServices(base);
+    await this.#meetNodes(descriptor, base, services);
+    await this.#meetClients(base, services);
+    const { roles } = descriptor;
+    logger.info({ nodeId: this.#nodeId, cluster: shownClusterId(this.#clusterId), roles }, 'node is running');
+  }
+
+  /** Opens the disk, and starts what Raft groups and calls between nodes run on. */
+  async #startBase(descriptor: NodeDescriptor): Promise<Base> {
     let host: NodeRaftHost | undefined;
-    await discardUnfinishedSnapshots(platform.stagingDisk);
+    await discardUnfinishedSnapshots(this.#parts.platform.stagingDisk);
     const { log, recovered } = await this.#openLog((error) => {
       this.#fail(error);
       host?.logFailed(error);
@@ -203,41 +219,36 @@ class Node implements AssembledNode {
     const engine = await this.#openEngine(() => host?.logDurable() ?? Promise.resolve());
     const checkpointer = createCheckpointer(engine, this.#parts);
     const registry = createRpcRegistry();
-    const identities = this.#identities(descriptor, (nodeId) => this.#askFounder(dialer, nodeId));
-    const peers = this.#peers(descriptor, identities);
+    const { dialer, peers } = this.#network(descriptor, registry);
     host = this.#host(log, peers);
-    const dialer = this.#dialer(descriptor, registry, identities);
+    this.#closers.add('calls to peers', () => dialer.close());
+    return { log, recovered, engine, checkpointer, registry, dialer, peers, host };
+  }
+
+  /** Creates the roles, and what they answer other nodes. Nobody reaches them yet. */
+  async #createServices(base: Base): Promise<Services> {
+    const { options, platform, clock, logger, founders } = this.#parts;
+    const { log, recovered, engine, checkpointer, registry, dialer, host } = base;
+    const state: StateDeps = { host, engine, checkpointer, recovered };
     const hasher = this.#passwordHasher();
     const founding = founders && (await foundingPlan({ ...this.#parts, hasher }));
-    const seat = this.#masterReplica({ host, engine, checkpointer, recovered }, registry, founding);
+    const seat = this.#masterReplica(state, registry, founding);
     const finder = this.#finder(dialer, seat);
     const health = this.#newHealth(host, finder);
     const drawer = this.#drawer(finder);
     const admission = new Admission({ clock, logger }, options);
-    const ranges = new RangeBackend({
-      ...this.#parts,
-      nodeId: this.#nodeId,
-      dialer,
-      view: () => this.#currentView(),
-      master: {
-        newest: (floor, done) => drawer.newest(floor, done),
-        draw: (floor, done) => drawer.one(floor, done),
-        view: (done) => finder.call(masterView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, done),
-      },
-      onWaitRefused: admission.countWait,
-      meter:
-        platform.metrics &&
-        new RequestMeter({ ...this.#parts, metrics: platform.metrics, slowMs: options.slowRequest }),
-      ...platform.tuning?.gateway,
+    const view = (): ClusterView => this.#currentView();
+    const nodeId = this.#nodeId;
+    const ranges = createRangeBackend({ ...this.#parts, admission, nodeId, dialer, finder, drawer, view });
+    const store = this.#store(state, {
+      ...{ drawer, dialer, splitting: splittingPorts(finder), others: ranges, transactionPeers: ranges.peers },
+      knownRanges: () => view().ranges,
+      authRevision: () => this.#auth.revision,
+      versions: this.#versions,
     });
-    const splitting = splittingPorts(finder);
-    const knownRanges = () => this.#currentView().ranges;
-    const ports = { drawer, dialer, splitting, others: ranges, transactionPeers: ranges.peers, knownRanges };
-    const known = { authRevision: () => this.#auth.revision, versions: this.#versions };
-    const store = this.#store({ host, engine, checkpointer, recovered }, { ...ports, ...known });
     store?.register(registry);
     const { electionTicks } = { ...HOST_DEFAULTS, ...this.#hostOptions() };
-    serveRecovery(registry, { nodeId: this.#nodeId, electionTicks, master: () => seat.master, store: () => store });
+    serveRecovery(registry, { nodeId, electionTicks, master: () => seat.master, store: () => store });
     serveLogLevel(registry, { logger, logLevel: platform.logLevel });
     const activity = this.#activity(store);
     serveActivity(registry, activity);
@@ -245,18 +256,20 @@ class Node implements AssembledNode {
     const audit = new RecentAudit({ log: platform.audit ?? NO_AUDIT, isAuthenticating, clock });
     serveAudit(registry, audit);
     log.forgetRecovered();
-    const inFlight = () => ranges.inFlight();
     this.#roles = {
-      ...{ host, engine, checkpointer, store, inFlight },
+      ...{ host, engine, checkpointer, store, inFlight: () => ranges.inFlight() },
       get master() {
         return seat.master;
       },
     };
-    const authorised = new AuthorisedBackend({ ranges, known: this.#auth, clock, audit });
-    const admitted = new AdmittedBackend(authorised, admission);
-    const { spans } = platform;
-    const backend = spans === undefined ? admitted : new TracedBackend({ backend: admitted, spans, clock, random });
-    const authenticator = new Authenticator({ known: this.#auth, hasher, clock, random, logger, audit });
+    return { hasher, founding, seat, finder, health, admission, ranges, store, activity, audit };
+  }
+
+  /** From now on other nodes reach this one, and it reports to the masters. */
+  async #meetNodes(descriptor: NodeDescriptor, base: Base, services: Services): Promise<void> {
+    const { clock } = this.#parts;
+    const { registry, dialer, peers } = base;
+    const { seat, store, ranges } = services;
     await peers.listen(registry);
     this.#closers.add('peer port', () => peers.close());
     this.#handOverAll = () => {
@@ -264,33 +277,32 @@ class Node implements AssembledNode {
       return handOver(seat.master === undefined ? groups : [seat.master.group, ...groups], clock);
     };
     this.#closers.add('leaderships returned by their previous holders', () => this.#handOverAll());
-    const hasMoved = this.#hasMoved(descriptor);
     const teller = new AddressTeller({ nodeId: this.#nodeId, clock, dialer });
     this.#closers.add('calls to all nodes', async () => teller.stop());
-    const onFirstView = (view: ClusterView): void => (hasMoved ? teller.tell(view) : undefined);
-    this.#startAgent(descriptor, finder, { store, seat, health, founding, activity, onFirstView });
+    const hasMoved = this.#cluster.hasMoved(descriptor);
+    const onFirstView = (view: ClusterView): void => {
+      if (hasMoved) teller.tell(view);
+      if (this.#cluster.isFounded) this.#sayIgnored();
+    };
+    this.#startAgent(descriptor, { ...services, onFirstView });
     this.#closers.add('transactions', () => ranges.transactionsEnded(TRANSACTIONS_GRACE_MS));
+  }
+
+  /** Opens the ports for clients and operators. */
+  async #meetClients({ dialer, host, log, engine }: Base, services: Services): Promise<void> {
+    const { options, platform, clock, random, logger } = this.#parts;
+    const { hasher, seat, finder, health, admission, ranges, store, audit } = services;
+    const known = this.#auth;
     const entry = platform.openEntry({
-      ...{
-        options,
-        clock,
-        random,
-        logger,
-        backend,
-        authenticator,
-        known: this.#auth,
-        audit,
-        admission,
-        inFlight,
-        host,
-        log,
-        engine,
-        store,
-      },
-      ...{ dialer, master: finder, lookupStats: ranges.lookupStats, space: () => platform.space() },
+      ...{ options, clock, random, logger, admission, known, audit, host, log, engine, store, dialer, health },
+      backend: createBackend({ ...this.#parts, ranges, known, audit, admission }),
+      authenticator: new Authenticator({ known, hasher, clock, random, logger, audit }),
+      master: finder,
+      inFlight: () => ranges.inFlight(),
+      lookupStats: ranges.lookupStats,
+      space: () => platform.space(),
       nodeId: this.#nodeId,
       shownClusterId: shownClusterId(this.#clusterId),
-      health,
       versions: this.#versions,
       historyStats: () => seat.master?.historyStats,
       nodes: () => this.#cluster.nodes,
@@ -299,10 +311,6 @@ class Node implements AssembledNode {
     // While clients are served: each of the two delays them a little, and both at once would add up.
     this.#closers.add('leaderships', () => this.#handOverAll());
     await entry.start();
-    logger.info(
-      { nodeId: this.#nodeId, cluster: shownClusterId(this.#clusterId), roles: descriptor.roles },
-      'node is running',
-    );
   }
 
   hint(options: AddressHints): void {
@@ -349,16 +357,12 @@ class Node implements AssembledNode {
         { ...base, nodeId: 0 },
         { ...this.#parts, versions: this.#versions },
       ));
-      this.#standing.joined();
+      this.#refusals.joined();
       await records.assign({ clusterId, nodeId });
     }
     this.#clusterId = clusterId;
     this.#nodeId = nodeId;
     return { ...base, nodeId };
-  }
-
-  #identity({ incarnation, peerAddress: address }: NodeDescriptor): LinkIdentity {
-    return { clusterId: this.#clusterId, nodeId: this.#nodeId, incarnation, address, versions: this.#versions };
   }
 
   #currentView(): ClusterView {
@@ -400,54 +404,12 @@ class Node implements AssembledNode {
 
   // -------------------------------------------------------------------------------------------- between nodes
 
-  #identities(self: NodeDescriptor, askFounder: (nodeId: number) => void): PeerIdentities {
-    return new PeerIdentities({
-      ...{ self, askFounder },
-      named: (nodeId) => this.#cluster.named(nodeId),
-      registered: (nodeId) => this.#cluster.registered(nodeId),
-      hinted: (nodeId) => this.#cluster.hinted(nodeId),
-      trustDomain: () => this.#parts.platform.trustDomain?.(),
-      isFounder: (nodeId) => this.#cluster.isFounder(nodeId),
+  #network(self: NodeDescriptor, registry: PeerNetworkDeps['registry']): PeerNetwork {
+    return new PeerNetwork({
+      ...{ ...this.#parts, self, registry, clusterId: this.#clusterId },
+      ...{ versions: this.#versions, cluster: this.#cluster, refusals: this.#refusals },
       askMasters: () => this.#agent?.hurry(),
     });
-  }
-
-  /**
-   * Any call is sufficient: the node at that address identifies itself in its answer (peer-identities.ts PI2). One at a
-   * time.
-   */
-  #askFounder(dialer: ClosableDialer, nodeId: number): void {
-    if (this.#askedFounders.has(nodeId)) return;
-    this.#askedFounders.add(nodeId);
-    const done = (): void => void this.#askedFounders.delete(nodeId);
-    dialer.channel(nodeId).call(masterView, undefined, { timeoutMs: VIEW_TIMEOUT_MS }, done);
-  }
-
-  #peers(descriptor: NodeDescriptor, identities: PeerIdentities): Peers {
-    return this.#parts.platform.openPeers({
-      self: this.#identity(descriptor),
-      resolveAddress: (nodeId) => this.#cluster.addresses.next(nodeId),
-      onUnreached: (nodeId, address) => this.#cluster.addresses.failed(nodeId, address),
-      identify: (peer, certificate) => identities.identify(peer, certificate),
-      verify: (answer) => identities.checkAnswer(answer),
-      onRefused: (by, refusal) => this.#standing.refused(`node ${by}`, refusal),
-      onMet: (peer) => {
-        this.#standing.met();
-        this.#saidBy(peer);
-      },
-      onNode: (peer) => this.#saidBy(peer),
-    });
-  }
-
-  /** A verified node has said where others reach it. */
-  #saidBy({ nodeId, address }: { readonly nodeId: number; readonly address?: string | undefined }): void {
-    if (address !== undefined) this.#cluster.addresses.told(nodeId, address);
-  }
-
-  /** Whether the masters last knew this node at another address. */
-  #hasMoved({ peerAddress }: NodeDescriptor): boolean {
-    const own = this.#parts.records.knownNodes.find(({ nodeId }) => nodeId === this.#nodeId);
-    return own !== undefined && own.peerAddress !== peerAddress;
   }
 
   #host(log: GroupLog, peers: Peers): NodeRaftHost {
@@ -473,35 +435,6 @@ class Node implements AssembledNode {
   #hostOptions(): Partial<HostOptions> {
     const { options, platform } = this.#parts;
     return { ...raftOptions(options), ...platform.tuning?.host };
-  }
-
-  #dialer(
-    descriptor: NodeDescriptor,
-    registry: ReturnType<typeof createRpcRegistry>,
-    identities: PeerIdentities,
-  ): ClosableDialer {
-    const { clock, random, logger, platform } = this.#parts;
-    const self = this.#identity(descriptor);
-    const dialer = createDialer({
-      localNodeId: this.#nodeId,
-      registry,
-      resolveAddress: (nodeId) => this.#cluster.addresses.next(nodeId),
-      onUnreached: (nodeId, address) => this.#cluster.addresses.failed(nodeId, address),
-      connect: (target) => {
-        const by = target.nodeId === 0 ? `the node at ${target.address}` : `node ${target.nodeId}`;
-        const link = platform.connect(target, self, (answer) => {
-          const refusal = identities.checkAnswer(answer);
-          if (identities.isKnown(answer)) this.#saidBy(answer);
-          return refusal;
-        });
-        return this.#standing.over(link, by);
-      },
-      clock,
-      random,
-      logger,
-    });
-    this.#closers.add('calls to peers', () => dialer.close());
-    return dialer;
   }
 
   // -------------------------------------------------------------------------------------------- roles
@@ -568,10 +501,6 @@ class Node implements AssembledNode {
     this.#parts.logger.info({ file }, message);
   }
 
-  #isFounded(): boolean {
-    return (this.#cluster.view?.ranges.length ?? 0) > 0;
-  }
-
   #finder(dialer: ClosableDialer, seat: MasterReplica): MasterFinder {
     const { options, clock } = this.#parts;
     return new MasterFinder({
@@ -591,57 +520,12 @@ class Node implements AssembledNode {
     return new MinuteReporter({ clock, meter: new RateMeter({ clock, reading }), heat: () => store?.heat.take() });
   }
 
-  #startAgent(
-    descriptor: NodeDescriptor,
-    finder: MasterFinder,
-    parts: {
-      readonly store: Store | undefined;
-      readonly seat: MasterReplica;
-      readonly health: NodeHealth;
-      readonly founding: FoundingPlan | undefined;
-      readonly activity: MinuteReporter;
-      readonly onFirstView: (view: ClusterView) => void;
-    },
-  ): void {
-    const { store, seat, health, founding, activity, onFirstView } = parts;
-    const { clock, random, logger, options, platform } = this.#parts;
-    const agent = new NodeAgent(
-      {
-        finder,
-        clock,
-        random,
-        logger,
-        report: (complete) => ({
-          space: platform.space(),
-          labels: labelsOf(options),
-          hasMaster: seat.master !== undefined,
-          conditions: health.own(),
-          authRevision: this.#auth.revision,
-          versions: this.#versions.report,
-          ...activity.forHeartbeat(!complete),
-          ...(founding !== undefined && !this.#isFounded() && { founding: founding.kind }),
-          ...(store?.heartbeat.report(complete) ?? { ranges: [], results: [] }),
-        }),
-        changedSince: ({ ranges }) => store?.changedSince(ranges) ?? [],
-        onTask: (task) => performTask(task, { store, seat }, { logger, onFailure: (error) => this.#fail(error) }),
-        onView: (view, incarnations) => {
-          const isFirst = this.#cluster.view === undefined;
-          this.#cluster.learn(view, incarnations);
-          if (isFirst) onFirstView(view);
-          if (isFirst && this.#isFounded()) this.#sayIgnored();
-          this.#exposure.look();
-        },
-        onAuth: (image, sentMs) => this.#auth.learn(image, sentMs),
-        onVersion: (version) => this.#versions.learn(version),
-        onSplitPolicy: (policy) => store?.splitBy(policy),
-        onClocks: (reading) => this.#clocks.observe(reading),
-        onConditions: (conditions) => health.learn(conditions),
-        // The cluster refuses this node: continuing could only do harm.
-        onRefused: (cause) =>
-          this.#fail(new CommandError('dataDir', `the cluster refuses this node: ${cause.message}`, { cause })),
-      },
-      descriptor,
-    );
+  #startAgent(descriptor: NodeDescriptor, parts: ReportedToMasters): void {
+    const agent = createAgent(descriptor, {
+      ...{ ...this.#parts, ...parts, cluster: this.#cluster, auth: this.#auth, versions: this.#versions },
+      ...{ exposure: this.#exposure, clocks: this.#clocks },
+      onFailure: (error) => this.#fail(error),
+    });
     agent.start();
     this.#agent = agent;
     this.#closers.add('agent', () => agent.stop());

@@ -1,6 +1,6 @@
 import { formatAddress, type Logger } from '@remora/base';
 import type { ClusterNode } from '@remora/gateway';
-import type { ClusterView, NodeHeartbeatReply, RegisteredNode } from '@remora/protocol';
+import type { ClusterView, NodeDescriptor, NodeHeartbeatReply, RegisteredNode } from '@remora/protocol';
 import type { Member } from '../../node-option-types.ts';
 import type { NodeOptions } from '../../node-options.ts';
 import type { NodeRecords } from '../node-records.ts';
@@ -51,6 +51,11 @@ export class KnownCluster {
     return this.#view;
   }
 
+  /** Whether the masters' last view has ranges. */
+  get isFounded(): boolean {
+    return (this.#view?.ranges.length ?? 0) > 0;
+  }
+
   get nodes(): readonly ClusterNode[] {
     const { records, founders } = this.#deps;
     return clusterNodes({ view: this.#view, records: records.knownNodes, founders });
@@ -68,6 +73,12 @@ export class KnownCluster {
   hasTaken(nodeId: number): boolean {
     if (this.#view !== undefined) return true; // The masters report only nodes that they have.
     return this.#deps.records.knownNodes.some((node) => node.nodeId === nodeId);
+  }
+
+  /** Whether the masters' report on disk has the node at another address. */
+  hasMoved({ nodeId, peerAddress }: Pick<NodeDescriptor, 'nodeId' | 'peerAddress'>): boolean {
+    const known = this.#deps.records.knownNodes.find((node) => node.nodeId === nodeId);
+    return known !== undefined && known.peerAddress !== peerAddress;
   }
 
   /** The masters' last report about a node. */
