@@ -130,7 +130,6 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     find: '    this.outcomes = new Outcomes();\n',
     replace: '',
     seed: 2,
-    runMs: 20_000,
     properties: ['replicas agree', 'applied alike', 'nodes do not stop'],
   },
   {
@@ -228,7 +227,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/requests/queries.ts',
     find: "if (query.type === 'status' || (isSerializable(query) && notBefore <= this.#deps.closing.closed)) {",
     replace: "if (query.type === 'status' || query.type === 'range' || query.type === 'readTxn') {",
-    seed: 14,
+    seed: 6,
     properties: ['revisions in real-time order', 'linearizable registers', 'strictly serializable transactions'],
   },
   {
@@ -282,7 +281,6 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     replace:
       "const { attempt = 0 } = this.#command;\n    this.#deps.commandAsItIs(\n      CLUSTER,\n      { type: 'lock', command: { type: 'cancel', lock, owner, deadlineMs: 0, ...(attempt > 0 && { attempt }) } },",
     seed: 8,
-    runMs: 5_000,
     caughtBy: 'packages/gateway/src/routing/calls/range-backend.test.ts',
     properties: [
       'errors are explained',
@@ -311,8 +309,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/gateway/src/routing/watches/watch-streams.ts',
     find: '        for (const one of interrupted) one.interrupted();',
     replace: '        interrupted[0]?.interrupted();',
-    seed: 1,
-    runMs: 20_000,
+    seed: 2,
     properties: ['liveness', 'watch: complete'],
   },
   {
@@ -322,7 +319,8 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/range/range-replica.ts',
     find: 'replaced: () => {\n        this.hub.reset();',
     replace: 'replaced: () => {',
-    seed: 2,
+    seed: 7,
+    runMs: 10_000,
     properties: ['watch: complete', 'liveness'],
   },
   {
@@ -364,8 +362,7 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/client/src/transport/operation.ts',
     find: "    if (error.code === 'UNKNOWN_OUTCOME') this.maybeApplied = true;\n",
     replace: '',
-    seed: 2,
-    runMs: 20_000,
+    seed: 1,
     caughtBy: 'test/sdk/overload.test.ts',
     properties: ['linearizable registers', 'strictly serializable transactions'],
   },
@@ -376,7 +373,8 @@ export const CLUSTER_BUGS: readonly PlantedBug[] = [
     file: 'packages/dataserver/src/state/reshape/split.ts',
     find: '  markEstimated(range);\n',
     replace: '',
-    seed: 8,
+    seed: 20,
+    runMs: 20_000,
     properties: ['keys are counted', 'replicas agree'],
   },
   {

@@ -25,8 +25,7 @@ export const KEY_BUGS: readonly PlantedBug[] = [
     find: "const { result, revision } = await requests.write({ type: 'txn', txn }, { ...attempts.request, fence });\n    if (result.type === 'txn' && result.succeeded) return {",
     replace:
       "const write = () => requests.write({ type: 'txn', txn }, { ...attempts.request, timeout: 1_000, fence });\n    const { result, revision } = await write().catch(write);\n    if (result.type === 'txn' && result.succeeded) return {",
-    seed: 6,
-    runMs: 20_000,
+    seed: 15,
     faults: ['late answers to a client'],
     caughtBy: 'test/sdk/atomic.test.ts',
     properties: ['counter: nothing is made up', 'counter: a name counts once'],
