@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 const AS = as('an owner');
-/** A client of ZooKeeper that lost its connection makes another one after a second. */
+/** How long a client of ZooKeeper waits before it connects again. */
 const RECONNECT_MS = 1_000;
 
 describeWith(missingRedis(), 'with Redis', () => {
@@ -201,7 +201,7 @@ describeWith(missingZooKeeper(), 'with ZooKeeper', () => {
     expect([await held?.renew(), await held?.release(), await childrenOf('/expires')]).toEqual([false, undefined, []]);
   });
 
-  /** Closes the session from other connections, until the client has not taken it back in between. */
+  /** Closes the session from another connection. If the client takes it back first, closes it again. */
   async function endSession(client: ZooKeeperSession): Promise<void> {
     let hasEnded = false;
     client.once('expired', () => {

@@ -1,6 +1,6 @@
 /**
- * Property tests run the same cases in every run of `npm test`, so that a change is judged by what it changes. Other
- * cases: `REMORA_TEST_SEED=random`, or a number.
+ * Property tests run the same cases in every run of `npm test`, so that a failure comes from the change at hand. To run
+ * other cases, set `REMORA_TEST_SEED` to a number or to `random`.
  */
 import fc from 'fast-check';
 

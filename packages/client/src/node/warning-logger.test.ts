@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { warningLogger } from './warning-logger.ts';
 
-// Node's own listener prints warnings. The output of the tests has none that belongs to a test.
+// Node prints warnings by a listener. Without it, this test prints none.
 const printing = process.listeners('warning');
 beforeEach(() => void process.removeAllListeners('warning'));
 afterEach(() => {

@@ -34,7 +34,7 @@ function show(rows: readonly Row[]): string[] {
   return rows.map((row) => `${nameOf(row.key)}=${nameOf(row.value)}`);
 }
 
-/** What the process that is gone waits for. */
+/** The answer to a process that has crashed: none. */
 const NEVER = new Promise<never>(() => {});
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -58,8 +58,8 @@ class World {
   }
 
   /**
-   * An engine that a crash left behind may still take a few turns of the microtask queue, and begin a checkpoint in
-   * them: it changes nothing here any more.
+   * Opens the engine of a new life. For a few microtasks after a crash, the engine of the last life may still run, and
+   * even begin a checkpoint. The model ignores it.
    */
   async open(): Promise<void> {
     const store = new MemoryStore(this.medium);
